@@ -1,0 +1,72 @@
+"""What `import roster` offers: the commands as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from roster.config import Config, load_config
+from roster.corpus.dataset import Dataset
+from roster.corpus.io import read
+from roster.corpus.sentence import Sentence
+from roster.evaluate import Evaluation, evaluate_sentences
+from roster.infer.recogniser import Entity, Recogniser, load
+
+__all__ = ["Entity", "Recogniser", "evaluate", "label", "load", "train"]
+
+Source = str | Path | Iterable[Sentence]
+
+
+def label(corpus: Source, dictionary: str | Path, *, format: str | None = None) -> Iterator[Sentence]:
+    """Distant labels: every name of the dictionary, by exact longest match."""
+    from roster.label.dictionary import read_dictionary
+    from roster.label.matcher import Matcher
+
+    return Matcher(read_dictionary(dictionary)).label(_sentences(corpus, format))
+
+
+def train(
+    dataset: str | Path | Dataset,
+    run: str | Path,
+    *,
+    method: str | None = None,
+    backbone: str | None = None,
+    preset: str | None = None,
+    config: Config | str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    log: Callable[[str], None] | None = None,
+) -> Recogniser:
+    """Trains, or goes on with an unfinished run, and gives the recogniser that lies in `run/model`."""
+    from roster.learn.train import train as run_training
+
+    if isinstance(config, Config):
+        chosen = config
+    else:
+        extra = dict(overrides or {})
+        extra.update(
+            {k: v for k, v in {"method": method, "backbone.name": backbone}.items() if v is not None}
+        )
+        chosen = load_config(preset=preset, file=config, overrides=extra)
+    run_training(dataset, run, chosen, log=log)
+    return load(run, chosen.optimiser.device)
+
+
+def evaluate(predicted: Source | Recogniser, gold: Source, *, format: str | None = None) -> Evaluation:
+    """Strict entity scores of a recogniser, a model folder, or labelled sentences against gold ones."""
+    truth = list(_sentences(gold, format))
+    if isinstance(predicted, str | Path) and is_model_folder(predicted):
+        predicted = load(predicted)
+    if isinstance(predicted, Recogniser):
+        return evaluate_sentences((found.sentence for found in predicted.find(truth)), truth)
+    return evaluate_sentences(_sentences(predicted, format), truth)
+
+
+def is_model_folder(path: str | Path) -> bool:
+    from roster.model.folder import is_model
+
+    return is_model(path) or is_model(Path(path) / "model")
+
+
+def _sentences(source: Source, format: str | None) -> Iterable[Sentence]:
+    return read(source, format) if isinstance(source, str | Path) else source

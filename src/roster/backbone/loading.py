@@ -1,0 +1,146 @@
+"""Encoders by bundled name, folder or hub name, with errors that a person can act on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from roster.errors import ModelError
+
+BUNDLED = ("roster-small-en",)
+
+
+def resolve(name: str) -> str:
+    """The folder of a bundled backbone, the folder itself, or the hub name unchanged.
+
+    A folder of that name in the current directory wins over a hub name, as in transformers.
+    """
+    if name in BUNDLED and not Path(name).is_dir():
+        return str(resources.files("roster") / "backbone" / "bundled" / name)
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(f"{path} is not a backbone: it has no config.json")
+        return str(path)
+    if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+        raise ModelError(f"there is no backbone folder {path}")
+    return name
+
+
+def load_tokenizer(name: str) -> Any:
+    """The fast tokenizer of a backbone (offsets into the text are what alignment needs)."""
+    from transformers import AutoTokenizer
+
+    tokenizer = _load(name, "tokenizer", lambda source: AutoTokenizer.from_pretrained(source, use_fast=True))
+    if not getattr(tokenizer, "is_fast", False):
+        raise ModelError(
+            f"{name}: its tokenizer has no fast version, which gives the offsets that words need"
+        )
+    return tokenizer
+
+
+def load_encoder(name: str) -> Any:
+    """The encoder alone, in float32, without a pooler or heads.
+
+    A masked language model keeps its encoder under a prefix that `AutoModel` strips itself.
+    """
+    from transformers import AutoModel
+
+    def load(source: str) -> Any:
+        try:
+            return AutoModel.from_pretrained(source, dtype=_float32(), add_pooling_layer=False)
+        except TypeError:  # not every architecture has a pooler to leave out
+            return AutoModel.from_pretrained(source, dtype=_float32())
+
+    return _load(name, "encoder", load)
+
+
+def load_masked_lm(name: str) -> Any:
+    """A masked language model with its own trained head, or an error that names the two ways out."""
+    from transformers import AutoModelForMaskedLM
+
+    def load(source: str) -> Any:
+        model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
+        tied = set(getattr(model, "_tied_weights_keys", None) or ())
+        missing = [
+            key
+            for key in info["missing_keys"]
+            if not key.startswith(model.base_model_prefix) and key not in tied
+        ]
+        if missing:
+            raise ModelError(
+                f"{name} has no trained masked-language-model head (missing {missing[0]}), so it cannot "
+                "write augmentations. Either turn them off (--set augmentation.enabled=false), or name "
+                "another masked language model for them (--set augmentation.masked_lm=NAME_OR_FOLDER)"
+            )
+        return model
+
+    return _load(name, "masked language model", load)
+
+
+def encoder_from_config(folder: str | Path) -> Any:
+    """An encoder of the architecture in `folder/config.json`, its weights still to be filled."""
+    from transformers import AutoConfig, AutoModel
+
+    def build(source: str) -> Any:
+        config = AutoConfig.from_pretrained(source)
+        try:
+            return AutoModel.from_config(config, add_pooling_layer=False, dtype=_float32())
+        except TypeError:
+            return AutoModel.from_config(config, dtype=_float32())
+
+    return _load(str(folder), "encoder", build)
+
+
+def _float32() -> Any:
+    import torch
+
+    return torch.float32
+
+
+def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
+    source = resolve(name)
+    _quiet()
+    try:
+        return load(source)
+    except ModelError:
+        raise
+    # transformers, safetensors and the hub client raise whatever they like for a bad folder: RuntimeError,
+    # KeyError, json errors, safetensors' own. All mean that this backbone cannot be loaded.
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if Path(source).is_dir():
+            hint = (
+                "the folder is incomplete, damaged, or of a kind this version of transformers does not know"
+            )
+        else:
+            hint = (
+                "it is neither bundled nor a folder, and could not be had from the Hugging Face hub; "
+                f"bundled: {', '.join(BUNDLED)}"
+            )
+        raise ModelError(f"cannot load the {what} of backbone '{name}': {hint}. ({reason[:300]})") from error
+
+
+def _quiet() -> None:
+    """Only warnings of ours reach the user: loading a backbone is not news."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+
+
+def describe(name: str) -> dict[str, Any]:
+    """Architecture and size as the backbone's own config.json says, for logs and model cards."""
+    source = Path(resolve(name))
+    if not (source / "config.json").is_file():
+        return {"name": name}
+    try:
+        config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{source / 'config.json'} cannot be read: {error}") from None
+    return {"name": name, "architecture": (config.get("architectures") or [config.get("model_type")])[0]}

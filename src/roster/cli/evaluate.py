@@ -1,0 +1,41 @@
+"""`roster evaluate`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from roster.corpus.io import FORMATS
+
+HELP = """\
+Strict entity precision, recall and F1: a span counts when its borders and its type are right.
+The first argument is a model (or run) folder, or a file with predicted labels in any format.
+"""
+EXAMPLE = "roster evaluate runs/news/model test.conll --json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("predicted", metavar="MODEL_OR_PREDICTIONS", help="model folder, or labelled file")
+    parser.add_argument("gold", metavar="GOLD", help="file with the true labels")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--format", choices=FORMATS, help="format of both files, where it is not recognised")
+
+
+def run(args: argparse.Namespace) -> int:
+    scores = _scores(args)
+    print(json.dumps(scores.as_dict(), indent=2) if args.json else scores.table())
+    return 0
+
+
+def _scores(args: argparse.Namespace):  # type: ignore[no-untyped-def]
+    from pathlib import Path
+
+    from roster.corpus.io import read
+    from roster.evaluate import evaluate_sentences
+
+    if any((Path(args.predicted) / part).is_file() for part in ("roster.json", "model/roster.json")):
+        from roster.api import evaluate
+
+        return evaluate(args.predicted, args.gold, format=args.format)
+    # Two label files need neither torch nor a model.
+    return evaluate_sentences(read(args.predicted, args.format), read(args.gold, args.format))

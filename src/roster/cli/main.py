@@ -1,0 +1,100 @@
+"""The one executable, `roster`. Each command is a short module: parse, call, print."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+import roster
+from roster.errors import RosterError
+
+COMMANDS = {
+    "demo": "the whole chain on the bundled sample, in minutes on two CPU cores",
+    "train": "train a recogniser on distant labels",
+    "predict": "find entities, with character offsets, in a file, a folder or standard input",
+    "evaluate": "strict entity precision, recall and F1 of a model or of label files",
+    "convert": "change the format of labelled data",
+}
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str):
+        super().__init__(
+            prog,
+            max_help_position=32,
+            width=min(100, os.get_terminal_size().columns) if sys.stdout.isatty() else 100,
+        )
+
+
+def parser(command: str | None) -> argparse.ArgumentParser:
+    """Only the command that is asked for is imported, so that `roster --help` answers at once."""
+    top = argparse.ArgumentParser(
+        prog="roster",
+        description=roster.__doc__,
+        epilog="Try it: roster demo. Help on a command: roster train --help.",
+        formatter_class=Formatter,
+    )
+    top.add_argument("--version", action="version", version=f"roster {roster.__version__}")
+    commands = top.add_subparsers(dest="command", metavar="command", title="commands")
+    for name, summary in COMMANDS.items():
+        if name != command:
+            commands.add_parser(name, help=summary)
+            continue
+        module = import_module(f"roster.cli.{name}")
+        sub = commands.add_parser(
+            name,
+            help=summary,
+            description=module.HELP,
+            epilog=f"Example:\n  {module.EXAMPLE}",
+            formatter_class=Formatter,
+        )
+        sub.add_argument("--debug", action="store_true", help="show the traceback of an error")
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    command = next((a for a in arguments if a in COMMANDS), None)
+    top = parser(command)
+    args = top.parse_args(arguments)
+    if args.command is None:
+        top.print_help()
+        return 0
+    try:
+        return int(args.run(args))
+    except RosterError as error:
+        return _fail(args.debug, str(error), 2)
+    except KeyboardInterrupt:
+        return _fail(args.debug, "stopped; the same command goes on from the last finished point", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone (`roster predict ... | head`): not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _fail(args.debug, "out of memory; a smaller optimiser.batch_size or backbone needs less", 1)
+    except OSError as error:
+        return _fail(args.debug, f"{error.filename or 'input or output'}: {error.strerror or error}", 2)
+    except Exception as error:
+        message = f"unexpected {type(error).__name__}: {error}. This is our mistake; --debug shows where"
+        return _fail(args.debug, message, 1)
+
+
+def _fail(debug: bool, message: str, code: int) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"roster: {message}", file=sys.stderr)
+    return code
+
+
+def entry() -> None:
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry()

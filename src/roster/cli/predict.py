@@ -1,0 +1,99 @@
+"""`roster predict`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from roster.corpus.io import FORMATS, read, write
+from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import split
+from roster.errors import ConfigError, DataError
+from roster.files import atomic
+
+HELP = """\
+Find entities. INPUT is a file of any format roster reads, a folder of .txt files, or standard input
+(one text a line). The result is JSON lines, one document each: its text and its spans with label,
+start, end (characters of that text) and score; with another name for OUT, or --to, any other format.
+"""
+EXAMPLE = 'echo "Swiss Bank Corp sets warrants." | roster predict runs/news/model'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="model folder, or run folder")
+    parser.add_argument(
+        "input", metavar="INPUT", nargs="?", default="-", help="file or folder (default: standard input)"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="file to write (default: standard output)")
+    parser.add_argument("--format", choices=FORMATS, help="format of INPUT, where it is not recognised")
+    parser.add_argument("--to", choices=FORMATS, help="format of OUT, where its name does not say it")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
+
+
+def run(args: argparse.Namespace) -> int:
+    from roster.infer.recogniser import load
+
+    if args.to and not args.output:
+        raise ConfigError("--to needs a file to write: give -o OUT")
+    sentences: Iterable[Sentence] = _stdin() if args.input == "-" else read(args.input, args.format)
+    ner = load(args.model, args.device)
+    # A person who types waits for each answer; a stream is read in batches.
+    live = args.input == "-" and sys.stdin.isatty()
+    found = _counted(ner.find(sentences, 1 if live else 8192))
+    if args.output is None:
+        for record in _records(found):
+            print(json.dumps(record, ensure_ascii=False), flush=live)
+        return 0
+    from roster.corpus.io import format_of_name
+
+    if (args.to or format_of_name(Path(args.output))) == "jsonl":
+        with atomic(args.output) as file:
+            for record in _records(found):
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    else:
+        write(args.output, (one.sentence for one in found), args.to)
+    return 0
+
+
+def _counted(found: Iterator[Any]) -> Iterator[Any]:
+    from roster.progress import bar
+
+    with bar(description="predict", unit="sentence") as progress:
+        for one in found:
+            yield one
+            progress.update()
+
+
+def _records(found: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """One record for each document, in order."""
+    from roster.corpus.formats.records import continues
+
+    group: list[Any] = []
+    for one in found:
+        if group and not continues(group[-1].sentence, one.sentence):
+            yield _record(group)
+            group = []
+        group.append(one)
+    if group:
+        yield _record(group)
+
+
+def _record(group: list[Any]) -> dict[str, Any]:
+    first = group[0].sentence
+    spans = [entity.as_dict() for one in group for entity in one.entities]
+    return {**({"id": first.doc} if first.doc else {}), "text": first.text, "spans": spans}
+
+
+def _stdin() -> Iterator[Sentence]:
+    for number, raw in enumerate(sys.stdin.buffer, 1):
+        try:
+            line = raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"not UTF-8 at byte {error.start + 1} of the line", path="standard input", line=number
+            ) from None
+        yield from split(line, str(number))

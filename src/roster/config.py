@@ -1,0 +1,313 @@
+"""One typed config describes a whole run.
+
+Values come from the defaults here, then a preset, then a TOML file, then `--set a.b=value`; each
+later one wins. What is unknown or impossible is refused with its name and what is allowed. The
+effective config is written beside the model, and gives the same run again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from roster.errors import ConfigError
+
+METHODS = ("roster", "fine-tune")
+PRESETS = (
+    "small",
+    "conll03", "ontonotes5", "wikigold",
+    "conll03-small", "wikigold-small",
+    "paper-conll03", "paper-ontonotes5", "paper-wikigold",
+)  # fmt: skip
+
+
+def option(default: Any, doc: str, *, low: float | None = None, high: float | None = None,
+           choices: tuple[str, ...] | None = None) -> Any:  # fmt: skip
+    """A field with its documentation and the values it may take (borders included)."""
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True)
+class Backbone:
+    name: str = option("roster-small-en", "bundled name, folder, or Hugging Face hub name of an encoder")
+    max_length: int = option(
+        150, "sub-words in one window, special tokens included; longer sentences go through windows", low=8
+    )
+    dropout: float = option(0.1, "dropout between the encoder and the heads", low=0, high=0.9)
+
+
+@dataclass(frozen=True)
+class Optimiser:
+    batch_size: int = option(32, "sentences in one step", low=1)
+    weight_decay: float = option(0.01, "AdamW's decay; none on biases and norms", low=0)
+    warmup: float = option(
+        0.1, "share of the steps with a rising rate; then it falls linearly to 0", low=0, high=1
+    )
+    clip: float = option(1.0, "largest norm of a gradient", low=1e-6)
+    precision: str = option(
+        "auto", "auto: bf16 on a GPU, float32 on a CPU", choices=("auto", "float32", "bfloat16")
+    )
+    device: str = option("auto", "auto: the first GPU if there is one; or cpu, cuda, cuda:1, mps")
+
+
+@dataclass(frozen=True)
+class NoiseRobust:
+    """Section 3.2: generalised cross entropy and the removal of noisy labels."""
+
+    epochs: int = option(3, "passes over the data for each model", low=1)
+    learning_rate: float = option(3e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
+    q: float = option(0.7, "GCE's exponent: 0 is cross entropy, 1 is mean absolute error", low=0, high=1)
+    tau: float = option(0.7, "a label stays while the model gives it more than this", low=0, high=1)
+    remove_labels: bool = option(True, "remove noisy labels")
+    update_every: int = option(200, "batches between two removals (U)", low=1)
+    keep_minority: float = option(
+        0.9, "a type that would lose more than this share of its words loses none", low=0, high=1
+    )
+    remove_entities: bool = option(
+        False, "remove noisy entity labels from the entity head's loss too, not only from the type head's"
+    )
+    drop_o: float = option(
+        0.5, "share of the O labels left out of the loss, drawn once per model", low=0, high=1
+    )
+    mask_inputs: float = option(
+        0.0,
+        "share of the sub-words hidden behind the mask token in training, against memorised names",
+        low=0,
+        high=1,
+    )
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """Section 3.2, last part: K models and one that learns their mean."""
+
+    enabled: bool = option(True, "off: one noise-robust model, and no distillation")
+    models: int = option(5, "number of models (K)", low=1)
+    epochs: int = option(2, "passes over the data when learning the mean", low=1)
+    learning_rate: float = option(1e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """Section 3.3: sentences rewritten by a masked language model."""
+
+    enabled: bool = option(True, "off: self-training without augmented sentences")
+    by: str = option(
+        "frozen", "frozen: the pre-trained model, as in the paper; trained: the model that is being trained, "
+        "with a replacement at every first sub-word, as in the released code", choices=("frozen", "trained"),
+    )  # fmt: skip
+    masked_lm: str = option("", "another masked language model (name or folder); empty: the backbone's own")
+    mask: float = option(0.15, "share of the sub-words that are masked", low=0, high=1)
+    top_k: int = option(5, "a replacement is drawn from this many best guesses", low=1)
+
+
+@dataclass(frozen=True)
+class SelfTraining:
+    """Section 3.3: the model learns from its own sharpened predictions."""
+
+    enabled: bool = option(True, "off: the ensemble model is the result")
+    epochs: int = option(5, "passes over the data", low=1)
+    learning_rate: float = option(5e-7, "peak rate", low=0)
+    update_every: int = option(100, "batches between two computations of the soft labels (U')", low=1)
+    threshold: float = option(
+        0.8, "words count as entities for soft labels from this probability on", low=0, high=1
+    )
+    agreement: bool = option(
+        True, "use an augmented word only where its best type is that of the original (as the released code)"
+    )
+
+
+@dataclass(frozen=True)
+class FineTune:
+    """Plain fine-tuning: cross entropy over BIO tags, one linear head."""
+
+    epochs: int = option(3, "passes over the data", low=1)
+    learning_rate: float = option(5e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the head; 0: the same as the encoder's", low=0)
+
+
+@dataclass(frozen=True)
+class Config:
+    method: str = option("roster", "what to train", choices=METHODS)
+    seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
+    backbone: Backbone = field(default_factory=Backbone)
+    optimiser: Optimiser = field(default_factory=Optimiser)
+    noise_robust: NoiseRobust = field(default_factory=NoiseRobust)
+    ensemble: Ensemble = field(default_factory=Ensemble)
+    augmentation: Augmentation = field(default_factory=Augmentation)
+    self_training: SelfTraining = field(default_factory=SelfTraining)
+    fine_tune: FineTune = field(default_factory=FineTune)
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def load_config(
+    *,
+    preset: str | None = None,
+    file: str | Path | None = None,
+    overrides: Iterable[str] | Mapping[str, Any] = (),
+) -> Config:
+    """Defaults, then preset, then file, then overrides (`a.b=value` strings, or a mapping).
+
+    >>> load_config(overrides=["noise_robust.q=0.5", "seed=7"]).noise_robust.q
+    0.5
+    """
+    tree = Config().as_dict()
+    if preset is not None:
+        _merge(tree, _preset(preset), f"preset {preset}")
+    if file is not None:
+        _merge(tree, _read_toml(Path(file)), str(file))
+    if isinstance(overrides, Mapping):
+        pairs = list(overrides.items())
+    else:
+        pairs = [_parse_override(text) for text in overrides]
+    for path, value in pairs:
+        *sections, last = path.split(".")
+        nested: dict[str, Any] = {last: value}
+        for section in reversed(sections):
+            nested = {section: nested}
+        _merge(tree, nested, "--set")
+    return from_dict(tree)
+
+
+def from_dict(tree: Mapping[str, Any]) -> Config:
+    """A checked config from plain values; every field that is not given keeps its default."""
+    whole = Config().as_dict()
+    _merge(whole, tree, "config")
+    return _check(_build(Config, whole, ""))
+
+
+def read_config(path: str | Path) -> Config:
+    """A config as `to_toml` wrote it."""
+    return from_dict(_read_toml(Path(path)))
+
+
+def to_toml(config: Config, *, comments: bool = True) -> str:
+    """The config as a TOML file that reads as its own documentation."""
+    top, sections = [], []
+    for f in fields(config):
+        value = getattr(config, f.name)
+        if not is_dataclass(value):
+            top.extend(_toml_field(f, value, comments))
+            continue
+        lines = [f"\n[{f.name}]"]
+        if comments and type(value).__doc__ and not str(type(value).__doc__).startswith(type(value).__name__):
+            lines.insert(1, f"# {type(value).__doc__}")
+        for inner in fields(value):
+            lines.extend(_toml_field(inner, getattr(value, inner.name), comments))
+        sections.extend(lines)
+    return "\n".join([*top, *sections]) + "\n"
+
+
+def _toml_field(f: dataclasses.Field[Any], value: Any, comments: bool) -> list[str]:
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        text = f'"{escaped}"'
+    else:
+        text = repr(value)
+    return [f"# {f.metadata['doc']}", f"{f.name} = {text}"] if comments else [f"{f.name} = {text}"]
+
+
+def _preset(name: str) -> dict[str, Any]:
+    if name not in PRESETS:
+        raise ConfigError(f"there is no preset '{name}'; the presets are {', '.join(PRESETS)}")
+    text = (resources.files("roster") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such config file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not a TOML file: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+
+
+def _parse_override(text: str) -> tuple[str, Any]:
+    """`a.b=value`; the value is TOML where it parses as TOML, else a string."""
+    path, equals, value = text.partition("=")
+    path, value = path.strip(), value.strip()
+    if not equals or not path:
+        raise ConfigError(f"--set {text}: expected a.b=value, for example --set noise_robust.q=0.5")
+    try:
+        return path, tomllib.loads(f"x = {value}")["x"]
+    except tomllib.TOMLDecodeError:
+        return path, value
+
+
+def _merge(tree: dict[str, Any], new: Mapping[str, Any], source: str, where: str = "") -> None:
+    for key, value in new.items():
+        name = f"{where}{key}"
+        if key not in tree:
+            close = difflib.get_close_matches(key, tree, n=1)
+            hint = f"did you mean '{where}{close[0]}'? " if close else ""
+            raise ConfigError(f"{source}: there is no option '{name}'; {hint}here are {', '.join(tree)}")
+        if isinstance(tree[key], dict):
+            if not isinstance(value, Mapping):
+                raise ConfigError(
+                    f"{source}: '{name}' is a section, with the options {', '.join(tree[key])}; "
+                    f"set one of them, not the section"
+                )
+            _merge(tree[key], value, source, f"{name}.")
+        elif isinstance(value, Mapping):
+            raise ConfigError(f"{source}: '{name}' is an option, not a section")
+        else:
+            tree[key] = value
+
+
+def _build(cls: type, tree: Mapping[str, Any], where: str) -> Any:
+    hints = get_type_hints(cls)
+    values = {}
+    for f in fields(cls):
+        value, kind = tree[f.name], hints[f.name]
+        if isinstance(kind, type) and is_dataclass(kind):
+            values[f.name] = _build(kind, value, f"{where}{f.name}.")
+        else:
+            values[f.name] = _value(value, kind, f, f"{where}{f.name}")
+    return cls(**values)
+
+
+def _value(value: Any, kind: type, f: dataclasses.Field[Any], name: str) -> Any:
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ConfigError(f"'{name}' must be {words[kind]}, not {value!r}")
+    low, high, choices = f.metadata["low"], f.metadata["high"], f.metadata["choices"]
+    if choices and value not in choices:
+        raise ConfigError(f"'{name}' must be one of {', '.join(choices)}, not {value!r}")
+    # `not (a <= b)` also refuses NaN.
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
+        allowed = f"between {low} and {high}" if high is not None else f"at least {low}"
+        raise ConfigError(f"'{name}' must be {allowed}, not {value}")
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        raise ConfigError(f"'{name}' must be finite")
+    return value
+
+
+def _check(config: Config) -> Config:
+    """What no field can see alone."""
+    if not config.backbone.name.strip():
+        raise ConfigError("'backbone.name' is empty; give a folder, a hub name, or roster-small-en")
+    if config.augmentation.by == "trained" and config.augmentation.masked_lm:
+        raise ConfigError(
+            "'augmentation.masked_lm' names another model, but 'augmentation.by' is 'trained', which "
+            "augments with the model itself; use 'augmentation.by = \"frozen\"', or leave masked_lm empty"
+        )
+    return config

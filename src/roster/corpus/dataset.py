@@ -1,0 +1,177 @@
+"""A corpus to train on: types, sentences with distant labels, and gold ones to score against."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+from roster.corpus.formats import columns, lines
+from roster.corpus.formats.base import Labels
+from roster.corpus.formats.textfile import read_lines
+from roster.corpus.io import detect, read
+from roster.corpus.sentence import Sentence
+from roster.errors import DataError
+from roster.files import fingerprint
+
+SPLITS = {"train": ("train",), "valid": ("valid", "dev", "validation", "val"), "test": ("test",)}
+SHARD = re.compile(r"-\d+-of-\d+$")
+TYPES = "types.txt"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where the sentences of one split lie: files of one format, or one split of a folder."""
+
+    paths: tuple[Path, ...]
+    format: str
+    split: str | None = None
+    labels: Labels | None = None
+
+    def sentences(self, types: frozenset[str] | None) -> Iterator[Sentence]:
+        """Those with at least one word; a label that `types` does not list is an error."""
+        for path in self.paths:
+            for number, sentence in enumerate(
+                read(path, self.format, split=self.split, labels=self.labels), 1
+            ):
+                if types is not None:
+                    self._check(sentence, types, path, number)
+                if sentence.words:
+                    yield sentence
+
+    def _check(self, sentence: Sentence, types: frozenset[str], path: Path, number: int) -> None:
+        for span in sentence.spans or ():
+            if span.label not in types:
+                message = f"the label {span.label!r} is not in {TYPES}, which has {', '.join(sorted(types))}"
+                if self.format == "lines":  # one line is one sentence there
+                    raise DataError(message, path=lines.labels_of(path, self.labels) or path, line=number)
+                raise DataError(f"sentence {number}: {message}", path=path)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Splits are read when first asked for, and kept.
+
+    `train` has distant labels where there are any, else true ones; `train_gold` the same sentences
+    with true labels, or None where nobody made them. A split that is not there is an empty list.
+    """
+
+    path: Path
+    parts: dict[str, Part]
+    listed_types: tuple[str, ...] | None = field(default=None)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """As `types.txt` lists them, else all labels of `train`, sorted."""
+        if self.listed_types is not None:
+            return self.listed_types
+        return tuple(sorted({span.label for sentence in self.train for span in sentence.spans or ()}))
+
+    @cached_property
+    def train(self) -> list[Sentence]:
+        sentences = self._load("train")
+        if not sentences:
+            raise DataError("there is no sentence to train on", path=self.parts["train"].paths[0])
+        if all(sentence.spans is None for sentence in sentences):
+            raise DataError(
+                "the sentences have no labels; make distant ones with `roster label`",
+                path=self.parts["train"].paths[0],
+            )
+        return sentences
+
+    @cached_property
+    def train_gold(self) -> list[Sentence] | None:
+        return self._load("train_gold") if "train_gold" in self.parts else None
+
+    @cached_property
+    def valid(self) -> list[Sentence]:
+        return self._load("valid")
+
+    @cached_property
+    def test(self) -> list[Sentence]:
+        return self._load("test")
+
+    def fingerprint(self) -> str:
+        """A hash of the types, and of all words and labels, whatever files they came from."""
+        return fingerprint(self.types, *map(_content, (self.train, self.train_gold, self.valid, self.test)))
+
+    def _load(self, name: str) -> list[Sentence]:
+        types = None if self.listed_types is None else frozenset(self.listed_types)
+        return list(self.parts[name].sentences(types)) if name in self.parts else []
+
+
+def _content(sentences: Iterable[Sentence] | None) -> object:
+    if sentences is None:
+        return None
+    return [
+        [s.words, None if s.spans is None else [[x.start, x.end, x.label] for x in sorted(s.spans)]]
+        for s in sentences
+    ]
+
+
+def load_dataset(path: str | PathLike[str], format: str | None = None) -> Dataset:
+    """A folder with train, valid or dev, and test files of any format, or one labelled file (train only)."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError("no such file or folder", path=path)
+    if path.is_file():
+        parts = {"train": Part((path,), format or detect(path))}
+    else:
+        parts = _lines_parts(path) if format in (None, "lines") else {}
+        parts = parts or _file_parts(path, format)
+    if "train" not in parts:
+        raise DataError(
+            "found no file to train on: expected train_text.txt, train.jsonl or the like", path=path
+        )
+    types = path / TYPES
+    dataset = Dataset(path, parts, _read_types(types) if types.is_file() else None)
+    _ = dataset.train  # an empty or unlabelled corpus is said now, not after a model was loaded
+    return dataset
+
+
+def _read_types(path: Path) -> tuple[str, ...]:
+    types = tuple(dict.fromkeys(name for _, line in read_lines(path) if (name := line.strip())))
+    if not types:
+        raise DataError("expected one type per line, found none", path=path)
+    return types
+
+
+def _lines_parts(folder: Path) -> dict[str, Part]:
+    parts = {}
+    for split, names in SPLITS.items():
+        texts = [text for name in names if (text := folder / f"{name}{lines.TEXT}").is_file()]
+        if not texts:
+            continue
+        true = lines.label_file(texts[0], "true").is_file()
+        if split == "train":
+            parts["train"] = Part((texts[0],), "lines")
+            if true:
+                parts["train_gold"] = Part((texts[0],), "lines", labels="true")
+        else:
+            parts[split] = Part((texts[0],), "lines", labels="true" if true else None)
+    return parts
+
+
+def _file_parts(folder: Path, format: str | None) -> dict[str, Part]:
+    """Files whose name has `train` and so on in it; the shards `train-00000-of-00002` are one split."""
+    if columns.detect_arrow(folder):
+        saved = columns.splits(folder)
+        if not saved:
+            return {"train": Part((folder,), "arrow")}
+        known = {split: name for split, names in SPLITS.items() for name in names if name in saved}
+        return {split: Part((folder,), "arrow", split=name) for split, name in known.items()}
+    parts = {}
+    files = sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+    for split, names in SPLITS.items():
+        found = [f for f in files if f.stem.lower() in names]
+        found = found or [f for f in files if set(re.split(r"[-_.]", f.stem.lower())) & set(names)]
+        if len(found) > 1 and not all(SHARD.search(f.stem) for f in found):
+            raise DataError(
+                f"several files for {split}: {', '.join(f.name for f in found)}; keep one", path=folder
+            )
+        if found:
+            parts[split] = Part(tuple(found), format or detect(found[0]))
+    return parts

@@ -1,0 +1,1 @@
+"""One file per data format; `roster.corpus.read` and `write` choose among them."""

@@ -1,0 +1,88 @@
+"""What every format has in common: the options, and checks that end in a message with a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from roster.corpus import tags as codec
+from roster.corpus.sentence import Sentence, Span
+from roster.corpus.tags import Scheme
+from roster.errors import DataError
+
+Labels = Literal["dist", "true"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read or write; a format takes from here what it knows and leaves the rest.
+
+    `scheme` is what to write (BIO where None). On reading, every scheme is understood without being
+    named; naming one refuses tags that it would not have written.
+    """
+
+    scheme: Scheme | None = None
+    split: str | None = None
+    labels: Labels | None = None
+    comments: bool = False
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format: `detect` looks at a path, `read` and `write` stream sentences."""
+
+    name: str
+    about: str
+    suffixes: tuple[str, ...]
+    detect: Callable[[Path], bool]
+    read: Callable[[Path, Options], Iterator[Sentence]]
+    write: Callable[[Path, Iterable[Sentence], Options], None]
+
+
+class TagError(ValueError):
+    """Tags that do not fit their words; `word` is the index of the first wrong one, if it is about one."""
+
+    def __init__(self, message: str, word: int = 0):
+        super().__init__(message)
+        self.word = word
+
+
+def decode(tags: Sequence[Any], words: int, scheme: Scheme | None) -> tuple[Span, ...]:
+    """Tags of a sentence of so many words to spans. Raises TagError; the caller knows the place."""
+    if len(tags) != words:
+        raise TagError(f"expected {words} tags, one per word, found {len(tags)}")
+    for i, tag in enumerate(tags):
+        if not isinstance(tag, str) or not tag:
+            raise TagError(f"expected a tag such as O or B-PER for word {i + 1}, found {tag!r}", i)
+    if scheme is not None:
+        wrong = codec.check(["-".join(filter(None, codec.split_tag(tag))) for tag in tags], scheme)
+        if wrong is not None:
+            raise TagError(
+                f"{tags[wrong]!r} (word {wrong + 1}) is not what the scheme {scheme} has there", wrong
+            )
+    return codec.decode(tags)
+
+
+def encode(sentence: Sentence, options: Options, *, path: Path, number: int) -> list[str]:
+    """The tags of a labelled sentence, the `number`th that goes into `path`."""
+    if sentence.spans is None:
+        raise DataError(
+            f"sentence {number} has no labels, and this file needs them for every sentence", path=path
+        )
+    try:
+        return codec.encode(sentence.spans, len(sentence), options.scheme or "BIO")
+    except ValueError as error:
+        raise DataError(f"sentence {number}: {error} (jsonl can)", path=path) from error
+
+
+def plain(field: str, what: str, *, path: Path, number: int) -> str:
+    """`field`, if it can stand in a file whose fields are separated by white space."""
+    if not field or any(c in field for c in " \t\r\n"):
+        raise DataError(
+            f"sentence {number}: the {what} {field!r} is empty or holds a space, tab or line break, "
+            "which this format cannot write; use jsonl or parquet",
+            path=path,
+        )
+    return field

@@ -1,0 +1,194 @@
+"""A document as one record (a JSON object, a row of a table) and back.
+
+Two kinds are read: `text` with character `spans` (also as Doccano, Prodigy and spaCy name them), which
+is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from roster.corpus.formats.base import Options, decode
+from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import CharSpan, at_borders, locate, split
+from roster.errors import DataError
+
+SPANS = ("spans", "label", "labels", "entities")
+TAGS = ("tags", "ner_tags")
+
+
+def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Consecutive sentences of one document, by their `doc`, their text, and offsets that go on."""
+    group: list[Sentence] = []
+    for sentence in sentences:
+        if group and not continues(group[-1], sentence):
+            yield group
+            group = []
+        group.append(sentence)
+    if group:
+        yield group
+
+
+def continues(a: Sentence, b: Sentence) -> bool:
+    if not a.words or not b.words or a.doc != b.doc or a.offsets[-1][1] > b.offsets[0][0]:
+        return False
+    return a.text is b.text or a.text == b.text
+
+
+def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
+    """`text` and `spans`; `words`, their offsets by sentence, only where our tokenizer finds others."""
+    text, doc = group[0].text, group[0].doc
+    record: dict[str, Any] = {"id": doc} if doc else {}
+    record["text"] = text
+    chars: list[CharSpan] | None = None
+    if any(s.spans is not None for s in group):
+        if any(s.spans is None for s in group):
+            raise DataError(
+                f"some sentences of the document {doc!r} have labels and others have none", path=path
+            )
+        chars = [(*s.char_span(x), x.label) for s in group for x in s.spans or ()]
+        record["spans"] = [{"start": a, "end": b, "label": label} for a, b, label in chars]
+    try:
+        found = [s.offsets for s in split(text, doc, chars)]
+    except ValueError:  # a word that is only white space; our tokenizer has none
+        found = []
+    if found != [s.offsets for s in group]:
+        record["words"] = [s.offsets for s in group]
+    return record
+
+
+def from_record(record: Any, options: Options) -> list[Sentence]:
+    """The sentences of a record. Raises ValueError for a broken one; the caller knows the place."""
+    if not isinstance(record, Mapping):
+        raise ValueError(f"expected an object with text or tokens, found {_kind(record)}")
+    text, tokens = record.get("text"), record.get("tokens")
+    if text is None:
+        if tokens is None:
+            found = ", ".join(map(str, record)) or "nothing"
+            raise ValueError(f"expected text (and spans), or tokens (and tags), found {found}")
+        return [_tokens(record, None, None, options)]
+    if not isinstance(text, str):
+        raise ValueError(f"expected text to be a string, found {_kind(text)}")
+    check_unicode(text)
+    chars = _spans(record)
+    if record.get("words") is not None:
+        sentences = _word_offsets(record["words"], text)
+        offsets = [pair for sentence in sentences for pair in sentence]
+        located = None if chars is None else locate(text, offsets, chars)
+        return at_borders(text, offsets, [0, *accumulate(map(len, sentences))], located, _doc(record))
+    if isinstance(tokens, list) and (not tokens or isinstance(tokens[0], str)):
+        return [_tokens(record, text, chars, options)]
+    return split(text, _doc(record), chars, None if tokens is None else _token_offsets(tokens, text))
+
+
+def _doc(record: Mapping[str, Any]) -> str:
+    value = record.get("id")
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _tokens(
+    record: Mapping[str, Any], text: str | None, chars: list[CharSpan] | None, options: Options
+) -> Sentence:
+    words = record["tokens"]
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise ValueError("expected tokens to be a list of strings")
+    check_unicode(" ".join(words))
+    sentence = Sentence.from_words(words, doc=_doc(record))
+    offsets = None if text is None else _find(words, text)
+    if text is not None and offsets is not None:
+        sentence = Sentence(sentence.words, tuple(offsets), text, doc=sentence.doc)
+    tags = next((record[key] for key in TAGS if record.get(key) is not None), None)
+    if tags is not None:
+        if not isinstance(tags, list):
+            raise ValueError(f"expected tags to be a list, found {_kind(tags)}")
+        return sentence.with_spans(decode(tags, len(words), options.scheme))
+    if chars and offsets is None:
+        raise ValueError("expected a text that holds the tokens, since spans point into it")
+    return sentence.with_spans(None if chars is None else locate(text or "", sentence.offsets, chars))
+
+
+def _find(words: Sequence[str], text: str) -> list[tuple[int, int]] | None:
+    """Where the words stand in the text, one after the other; None where the text has other words."""
+    offsets, at = [], 0
+    for word in words:
+        start = text.find(word, at)
+        if start < 0 or text[at:start].strip():
+            return None
+        at = start + len(word)
+        offsets.append((start, at))
+    return offsets
+
+
+def _spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
+    key = next((key for key in SPANS if record.get(key) is not None), None)
+    if key is None:
+        return None
+    items = record[key]
+    if isinstance(items, Mapping):  # how Hugging Face stores a list of structures: a structure of lists
+        items = [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
+    if not isinstance(items, list | tuple):
+        raise ValueError(f"expected {key} to be a list, found {_kind(items)}")
+    return [_span(item, f"{key}[{i}]") for i, item in enumerate(items)]
+
+
+def _span(item: Any, where: str) -> CharSpan:
+    if isinstance(item, Mapping):
+        start = item.get("start", item.get("start_offset"))
+        end = item.get("end", item.get("end_offset"))
+        label = item.get("label")
+    elif isinstance(item, list | tuple) and len(item) == 3:
+        start, end, label = item
+    else:
+        raise ValueError(f"{where}: expected start, end and label, found {_kind(item)}")
+    if not _is_int(start) or not _is_int(end):
+        raise ValueError(f"{where}: expected whole numbers for start and end, found {start!r} and {end!r}")
+    if not isinstance(label, str) or not label:
+        raise ValueError(f"{where}: expected a label, found {label!r}")
+    check_unicode(label)
+    return start, end, label
+
+
+def _word_offsets(words: Any, text: str) -> list[list[tuple[int, int]]]:
+    """`words`, as `to_record` writes it: for each sentence the offsets of its words."""
+    try:
+        sentences = [[(start, end) for start, end in sentence] for sentence in words]
+    except (TypeError, ValueError):
+        raise ValueError("expected words to hold a list of [start, end] for each sentence") from None
+    return [[_inside(start, end, text) for start, end in sentence] for sentence in sentences]
+
+
+def _token_offsets(tokens: Any, text: str) -> list[tuple[int, int]]:
+    """Prodigy's tokens: objects with start and end; those of white space only are no words."""
+    try:
+        pairs = [_inside(token["start"], token["end"], text) for token in tokens]
+    except (TypeError, KeyError):
+        raise ValueError("expected tokens to be strings, or objects with start and end") from None
+    return [(start, end) for start, end in pairs if text[start:end].strip()]
+
+
+def _inside(start: Any, end: Any, text: str) -> tuple[int, int]:
+    if not _is_int(start) or not _is_int(end) or not 0 <= start <= end <= len(text):
+        raise ValueError(f"the word {start} to {end} lies outside a text of {len(text)} characters")
+    return start, end
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_unicode(text: str) -> None:
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise ValueError(f"half of a surrogate pair (U+{code:04X}) at character {error.start}") from None
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a string", type(None): "null"}
+    return kinds.get(type(value), repr(value))

@@ -1,0 +1,95 @@
+"""Text files line by line: UTF-8, with errors that name the line and the byte.
+
+Only a line feed ends a line (with a carriage return before it or not). Python's own text mode and
+`str.splitlines` also break at U+2028, form feeds and the like, which occur inside real sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from roster.errors import DataError
+from roster.files import atomic
+
+HEAD_BYTES = 1 << 16
+BOM = "\ufeff"
+FIELD = re.compile(r"[^ \t]+")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """The file in binary, or an error for the user instead of an OSError."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError as error:
+        raise DataError("no such file", path=path) from error
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path=path) from error
+    with file:
+        yield file
+
+
+def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset: int) -> DataError:
+    byte = error.object[error.start]
+    return DataError(
+        f"not UTF-8: byte 0x{byte:02x} at byte position {offset + error.start} of the file; "
+        "save the file as UTF-8 (for example: iconv -f LATIN1 -t UTF-8)",
+        path=path,
+        line=line,
+    )
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number from 1, line without its end), one at a time."""
+    offset = 0
+    with opened(path) as file:
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise undecodable(error, path, number, offset) from error
+            offset += len(raw)
+            if number == 1:
+                line = line.removeprefix(BOM)
+            if line.endswith("\n"):
+                line = line[:-1].removesuffix("\r")
+            yield number, line
+
+
+def head(path: Path) -> list[str]:
+    """The first lines, to guess a format from; bytes that are not UTF-8 are replaced, a cut line dropped."""
+    with opened(path) as file:
+        raw = file.read(HEAD_BYTES)
+    lines = raw.decode("utf-8", errors="replace").removeprefix(BOM).split("\n")
+    if len(raw) == HEAD_BYTES and len(lines) > 1:
+        lines.pop()
+    lines = [line.removesuffix("\r") for line in lines]
+    return lines if lines[-1] else lines[:-1]
+
+
+@contextmanager
+def writer(path: Path) -> Iterator[Callable[[str], None]]:
+    """A function that writes text to `path`, which appears only when the block ends without an error.
+
+    Readers take one byte order mark off the start of a file, so a text that begins with one gets another.
+    """
+    empty = True
+    with atomic(path) as file:
+
+        def put(text: str) -> None:
+            nonlocal empty
+            if empty and text:
+                empty = False
+                if text.startswith(BOM):
+                    file.write(BOM)
+            try:
+                file.write(text)
+            except UnicodeEncodeError as error:
+                half = f"half of a surrogate pair (U+{ord(error.object[error.start]):04X})"
+                raise DataError(f"{half} cannot be written as UTF-8", path=path) from error
+
+        yield put

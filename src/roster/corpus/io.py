@@ -1,0 +1,106 @@
+"""Read and write any format: the registry, and the guess from a file which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+
+from roster.corpus.formats import bond, ck, columns, conll, docbin, jsonl, lines, rawwords, text
+from roster.corpus.formats.base import Format, Labels, Options
+from roster.corpus.sentence import Sentence
+from roster.corpus.tags import SCHEMES, Scheme
+from roster.errors import ConfigError, DataError
+
+FORMATS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        lines.FORMAT,
+        conll.FORMAT,
+        bond.FORMAT,
+        ck.FORMAT,
+        rawwords.FORMAT,
+        jsonl.FORMAT,
+        columns.PARQUET,
+        columns.ARROW,
+        docbin.FORMAT,
+        text.FORMAT,
+    )
+}
+HOW = "say which one it is with --format (in Python: format=...)"
+
+
+def detect(path: str | PathLike[str]) -> str:
+    """The name of the format of a file or folder, from its content and its name."""
+    path = Path(path)
+    if not path.exists():
+        raise DataError("no such file", path=path)
+    found = [name for name, form in FORMATS.items() if form.detect(path)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise DataError(
+            f"its format is none of {', '.join(FORMATS)} by its content and name; {HOW}", path=path
+        )
+    raise DataError(f"it could be {' or '.join(found)} (of {', '.join(FORMATS)}); {HOW}", path=path)
+
+
+def read(
+    path: str | PathLike[str],
+    format: str | None = None,
+    scheme: Scheme | None = None,
+    split: str | None = None,
+    labels: Labels | None = None,
+    *,
+    comments: bool = False,
+) -> Iterator[Sentence]:
+    """The sentences of a file or folder, one at a time.
+
+    `scheme` refuses tags of another scheme (all four are understood without it); `split` picks one part
+    of a folder; `labels` picks the label file beside a file of lines (without it `dist`, else `true`,
+    else none); `comments` skips the lines of a CoNLL file that begin with `# `.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise DataError("no such file", path=path)
+    form = FORMATS[_known(format) if format else detect(path)]
+    return form.read(path, Options(_scheme(scheme), split, labels, comments))
+
+
+def write(
+    path: str | PathLike[str],
+    sentences: Iterable[Sentence],
+    format: str | None = None,
+    scheme: Scheme = "BIO",
+    *,
+    labels: Labels | None = None,
+) -> None:
+    """Write sentences as they come; `path` is whole afterwards, or untouched after an error.
+
+    Without `format` the name decides. `labels` says which label file goes beside a file of lines.
+    """
+    path = Path(path)
+    form = FORMATS[_known(format) if format else format_of_name(path)]
+    form.write(path, sentences, Options(_scheme(scheme), labels=labels))
+
+
+def format_of_name(path: Path) -> str:
+    """The format that a file to be written asks for by its name."""
+    if path.name.endswith(lines.TEXT) or lines.LABEL_NAME.fullmatch(path.name):
+        return "lines"
+    for name, form in FORMATS.items():
+        if path.suffix.lower() in form.suffixes:
+            return name
+    raise DataError(f"its name does not say which of {', '.join(FORMATS)} to write; {HOW}", path=path)
+
+
+def _known(format: str) -> str:
+    if format not in FORMATS:
+        raise ConfigError(f"unknown format {format!r}; known are {', '.join(FORMATS)}")
+    return format
+
+
+def _scheme(scheme: Scheme | None) -> Scheme | None:
+    if scheme is not None and scheme not in SCHEMES:
+        raise ConfigError(f"unknown tagging scheme {scheme!r}; known are {', '.join(SCHEMES)}")
+    return scheme

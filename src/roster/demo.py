@@ -1,0 +1,110 @@
+"""The whole chain on the bundled sample: dictionary -> distant labels -> training -> scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from roster.config import load_config
+from roster.corpus.dataset import load_dataset
+from roster.corpus.io import read, write
+from roster.corpus.sentence import Sentence
+from roster.evaluate import Evaluation, evaluate_sentences
+from roster.files import write_json, write_text
+from roster.infer.recogniser import load
+from roster.label.dictionary import read_dictionary
+from roster.label.matcher import Matcher
+from roster.learn.train import train
+
+METHODS = ("fine-tune", "roster")
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A sentence where the dictionary was wrong and the model is right."""
+
+    gold: Sentence
+    distant: Sentence
+    found: Sentence
+
+
+@dataclass(frozen=True)
+class Demo:
+    scores: dict[str, Evaluation]
+    corrected: list[Corrected]
+    folder: Path
+
+
+def run_demo(folder: str | Path, *, seed: int = 30, log: Callable[[str], None] | None = None) -> Demo:
+    """Labels the sample, trains plain fine-tuning and RoSTER on it, scores both and the dictionary itself."""
+    folder = Path(folder)
+    say = log or (lambda line: None)
+    sample = resources.files("roster") / "sample"
+    with resources.as_file(sample) as source:
+        matcher = Matcher(read_dictionary(source / "dictionary.tsv"))
+        news = list(matcher.label(read(source / "news.txt", "text")))
+        gold = list(read(source / "gold.jsonl", "jsonl"))
+    say(
+        f"labelled {len(news)} sentences with the dictionary: "
+        f"{sum(len(s.spans or ()) for s in news)} names found"
+    )
+    data = folder / "data"
+    write(data / "train.jsonl", news)
+    distant = list(matcher.label(gold))
+    scores = {"distant-match": evaluate_sentences(distant, gold)}
+    found: list[Sentence] = []
+    for method in METHODS:
+        config = load_config(preset="small", overrides={"method": method, "seed": seed})
+        run = folder / f"{method}-seed-{seed}"
+        say(f"training {method}; the run is in {run}")
+        train(load_dataset(data), run, config, report={"gold": gold}, log=log)
+        found = [one.sentence for one in load(run).find(gold)]
+        scores[method] = evaluate_sentences(found, gold)
+    write(folder / "predictions.jsonl", found)
+    write_json(folder / "results.json", {name: _rounded(s) for name, s in scores.items()})
+    demo = Demo(scores, corrections(gold, distant, found), folder)
+    write_text(folder / "report.md", report(demo))
+    return demo
+
+
+def corrections(
+    gold: Sequence[Sentence], distant: Sequence[Sentence], found: Sequence[Sentence]
+) -> list[Corrected]:
+    """Sentences that the model has entirely right and the dictionary has wrong, most mistakes first."""
+
+    def mistakes(c: Corrected) -> int:
+        return len(set(c.distant.spans or ()) ^ set(c.gold.spans or ()))
+
+    triples = (Corrected(*t) for t in zip(gold, distant, found, strict=True))
+    right = [c for c in triples if set(c.found.spans or ()) == set(c.gold.spans or ()) and mistakes(c)]
+    return sorted(right, key=mistakes, reverse=True)
+
+
+def table(scores: dict[str, Evaluation]) -> str:
+    lines = [f"{'':13}  precision  recall     F1"]
+    lines += [f"{name:13}  {s.precision:9.3f}  {s.recall:6.3f}  {s.f1:.3f}" for name, s in scores.items()]
+    return "\n".join(lines)
+
+
+def marked(sentence: Sentence) -> str:
+    """The sentence with its spans in brackets: `[Oslo LOC]`."""
+    words = list(sentence.words)
+    for span in sentence.spans or ():
+        words[span.start] = f"[{words[span.start]}"
+        words[span.end - 1] = f"{words[span.end - 1]} {span.label}]"
+    return " ".join(words)
+
+
+def report(demo: Demo, examples: int = 5) -> str:
+    lines = ["# RoSTER on the bundled sample", "", "```", table(demo.scores), "```", "",
+             "Sentences where RoSTER corrected the dictionary:", ""]  # fmt: skip
+    for c in demo.corrected[:examples]:
+        lines += [f"- dictionary: {marked(c.distant)}", f"  RoSTER: {marked(c.found)}", ""]
+    return "\n".join(lines)
+
+
+def _rounded(scores: Evaluation) -> dict[str, Any]:
+    return {name: round(getattr(scores, name), 4) for name in ("precision", "recall", "f1")}

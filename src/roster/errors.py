@@ -1,0 +1,31 @@
+"""Errors that a person can act on: what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class RosterError(Exception):
+    """A mistake in what the user gave us. The command line prints it and exits with 2."""
+
+
+class ConfigError(RosterError):
+    """A configuration that cannot be run; the message names the field and what is allowed."""
+
+
+class DataError(RosterError):
+    """A file whose content is not what was expected."""
+
+    def __init__(self, message: str, *, path: str | PathLike[str] | None = None, line: int | None = None):
+        self.path = None if path is None else str(path)
+        self.line = line
+        where = "" if self.path is None else self.path if line is None else f"{self.path}, line {line}"
+        super().__init__(f"{where}: {message}" if where else message)
+
+
+class ModelError(RosterError):
+    """A model or backbone folder that cannot be used."""
+
+
+class RunError(RosterError):
+    """A run folder that cannot be continued."""

@@ -1,0 +1,126 @@
+"""Strict entity scores: a span counts when both its borders and its type are right.
+
+    precision = right / predicted      recall = right / gold      F1 = 2 P R / (P + R)
+
+with 0 where nothing was predicted or nothing is there to find, as conlleval and seqeval have it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from roster.corpus.formats.records import documents
+from roster.corpus.sentence import Sentence, Span
+from roster.errors import DataError
+
+SAME = "both must hold the same sentences"
+
+
+@dataclass(frozen=True)
+class Score:
+    """Counts of one type, or of all of them together (micro average)."""
+
+    right: int = 0
+    predicted: int = 0
+    support: int = 0
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.support if self.support else 0.0
+
+    @property
+    def f1(self) -> float:
+        total = self.predicted + self.support
+        return 2 * self.right / total if total else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "support": self.support,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation(Score):
+    types: dict[str, Score] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**super().as_dict(), "types": {name: score.as_dict() for name, score in self.types.items()}}
+
+    def table(self) -> str:
+        """The scores as aligned text, one type a line."""
+        width = max([len("all"), *map(len, self.types)])
+        rows: list[tuple[str, Score]] = [*self.types.items(), ("all", self)]
+        lines = [f"{'type':{width}}  precision  recall      F1  support"]
+        for name, s in rows:
+            lines.append(f"{name:{width}}  {s.precision:9.3f}  {s.recall:6.3f}  {s.f1:6.3f}  {s.support:7d}")
+        return "\n".join(lines)
+
+
+def evaluate_spans(pairs: Iterable[tuple[Iterable[Span], Iterable[Span]]]) -> Evaluation:
+    """Scores over (predicted, gold) span collections, one pair a sentence.
+
+    >>> e = evaluate_spans([([Span(0, 2, "PER"), Span(4, 5, "LOC")], [Span(0, 2, "PER"), Span(3, 5, "LOC")])])
+    >>> e.precision, e.recall, e.types["PER"].f1, e.types["LOC"].f1
+    (0.5, 0.5, 1.0, 0.0)
+    """
+    right: Counter[str] = Counter()
+    predicted: Counter[str] = Counter()
+    support: Counter[str] = Counter()
+    for guess, gold in pairs:
+        guess, gold = set(guess), set(gold)
+        predicted.update(span.label for span in guess)
+        support.update(span.label for span in gold)
+        right.update(span.label for span in guess & gold)
+    types = {t: Score(right[t], predicted[t], support[t]) for t in sorted(predicted.keys() | support.keys())}
+    return Evaluation(right.total(), predicted.total(), support.total(), types)
+
+
+def evaluate_sentences(predicted: Iterable[Sentence], gold: Iterable[Sentence]) -> Evaluation:
+    """Scores of labelled sentences against gold ones; both sides must hold the same documents in order.
+
+    Where both have the same text, characters are compared, so that it does not matter how either side
+    was cut into words and sentences. Otherwise words are, and there must be equally many.
+    """
+    return evaluate_spans(_pairs(documents(predicted), documents(gold)))
+
+
+def _pairs(
+    predicted: Iterable[list[Sentence]], gold: Iterable[list[Sentence]]
+) -> Iterator[tuple[list[Span], list[Span]]]:
+    for number, (p, g) in enumerate(zip_longest(predicted, gold), 1):
+        if p is None or g is None:
+            longer = "gold labels" if p is None else "predictions"
+            raise DataError(f"the {longer} go on after text {number - 1}, where the other side ends; {SAME}")
+        for side, name in ((p, "predictions"), (g, "gold labels")):
+            if any(s.spans is None for s in side):
+                raise DataError(f"text {number} of the {name} has no labels")
+        by_text = p[0].text == g[0].text
+        lengths = [sum(map(len, side)) for side in (p, g)]
+        if not by_text and lengths[0] != lengths[1]:
+            raise DataError(
+                f"text {number} has {lengths[0]} words in the predictions and {lengths[1]} in the gold "
+                f"labels; {SAME}"
+            )
+        yield _spans(p, by_text), _spans(g, by_text)
+
+
+def _spans(group: list[Sentence], by_text: bool) -> list[Span]:
+    """All spans of a document, counted in characters or in words from its start."""
+    found, at = [], 0
+    for sentence in group:
+        for span in sentence.spans or ():
+            start, end = sentence.char_span(span) if by_text else (at + span.start, at + span.end)
+            found.append(Span(start, end, span.label))
+        at += len(sentence)
+    return found

@@ -1,0 +1,87 @@
+"""Files that are either whole or not there, and fingerprints of what was read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from roster.errors import RosterError
+
+
+@contextmanager
+def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a temporary file beside `path` and put it in its place only when all was written.
+
+    A crash, a full disk or an error in the body leaves what was there before.
+    """
+    path = Path(path)
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise RosterError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        os.fchmod(handle, 0o644)
+        with os.fdopen(handle, mode, **text) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+@contextmanager
+def atomic_folder(path: str | Path) -> Iterator[Path]:
+    """Fill a temporary folder beside `path`, then rename it there; an older folder is replaced."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    except OSError as error:
+        raise RosterError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        part.chmod(0o755)
+        yield part
+        if path.exists():
+            old = part.with_suffix(".old")
+            os.replace(path, old)
+            os.replace(part, path)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.replace(part, path)
+    except OSError as error:
+        raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    with atomic(path) as file:
+        file.write(text)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def fingerprint(*parts: Any) -> str:
+    """A short hash of strings, bytes, or anything JSON can hold."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if not isinstance(part, bytes):
+            part = json.dumps(part, sort_keys=True, ensure_ascii=False).encode()
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()[:16]

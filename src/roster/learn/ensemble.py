@@ -1,0 +1,43 @@
+"""Model ensemble (Section 3.2, Eq. 5): one new model learns the mean prediction of K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from roster.learn.loop import Objective
+from roster.learn.losses import bce, kl
+from roster.model.batches import Batch, DeviceCorpus
+from roster.model.heads import TwoHeads, split_joint
+
+
+def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
+    """(1/K) sum_k f_k of every word, [words, 1 + types], from the members' float16 distributions."""
+    total, count = None, 0
+    for p in members:
+        total = p.astype(np.float32) if total is None else total + p
+        count += 1
+    if total is None:
+        raise ValueError("an ensemble needs at least one member")
+    return total / count
+
+
+def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor) -> Tensor:
+    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), each a mean over all words."""
+    return kl(r, z).mean() + bce(e, b).mean()
+
+
+class DistillationObjective(Objective[TwoHeads]):
+    """Learn the mean distribution `y` of the K models on all words."""
+
+    def __init__(self, corpus: DeviceCorpus, y: np.ndarray):
+        super().__init__(corpus)
+        self.e, self.r = split_joint(torch.from_numpy(y).to(corpus.device))
+
+    def loss(self, model: TwoHeads, *batches: Batch) -> Tensor:
+        (batch,) = batches
+        b, z = model(batch)
+        return distillation_loss(b, z, self.e[batch.words], self.r[batch.words])

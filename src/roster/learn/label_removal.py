@@ -1,0 +1,41 @@
+"""Noisy label removal (Section 3.2): labels that the model does not believe leave the loss."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def label_weights(
+    e: Tensor, r: Tensor, labels: Tensor, tau: float, keep_minority: float, remove_entities: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The weights `w_e` and `w_t` of every word, from one pass without dropout:
+
+        w_t = 1[r_y > tau]          on words labelled with a type y     (0 on the others)
+        w_e = 1[1 - e > tau]        on words labelled O
+        w_e = 1                     on words labelled with a type; with `remove_entities`, 1[e > tau]
+
+    Minority guard: a type of which more than `keep_minority` of the words would go keeps them all.
+
+    `e` [words] and `r` [words, types] are the heads' probabilities; `labels` has 0 for `O`.
+    """
+    entity = labels > 0
+    y = (labels - 1).clamp_min(0)
+    believed = r.gather(1, y.unsqueeze(1)).squeeze(1) > tau
+    n_types = r.shape[1]
+    count = torch.bincount(y[entity], minlength=n_types)
+    removed = torch.bincount(y[entity & ~believed], minlength=n_types)
+    guarded = removed > keep_minority * count
+    w_t = (entity & (believed | guarded[y])).float()
+    vouched = e > tau if remove_entities else torch.ones_like(entity)
+    w_e = torch.where(entity, vouched | guarded[y], 1 - e > tau).float()
+    return w_e, w_t
+
+
+def dropped_o(labels: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
+    """A mask of the `O` words that this model never sees: exactly `share` of them, at random."""
+    o = np.flatnonzero(labels == 0)
+    mask = np.zeros(len(labels), bool)
+    mask[generator.choice(o, size=round(share * len(o)), replace=False)] = True
+    return mask

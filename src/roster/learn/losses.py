@@ -1,0 +1,53 @@
+"""The losses of the paper, on arrays. All take logits or log-probabilities, so that none can overflow."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def gce(log_p: Tensor, q: float) -> Tensor:
+    """Generalised cross entropy of the probability `p` that a word's label was given:
+
+        GCE_q(p) = (1 - p^q) / q        q -> 0: -log p (cross entropy)        q = 1: 1 - p (MAE)
+
+    Its gradient with respect to `log p` is `-p^q`, finite down to `p = 0`.
+
+    >>> gce(torch.tensor([0.25]).log(), 0.5).item()
+    1.0
+    """
+    if q == 0:
+        return -log_p
+    return -torch.expm1(q * log_p) / q
+
+
+def wmean(x: Tensor, w: Tensor) -> Tensor:
+    """sum(w x) / sum(w), and 0 where no weight is left.
+
+    >>> wmean(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 0.0])).item()
+    1.0
+    """
+    total = w.sum()
+    return (w * x).sum() / torch.where(total > 0, total, 1.0)
+
+
+def noise_robust_loss(b: Tensor, z: Tensor, labels: Tensor, w_e: Tensor, w_t: Tensor, q: float) -> Tensor:
+    """wmean(GCE(entity head), w_e) + wmean(GCE(type head over entity-labelled words), w_t).
+
+    `labels`: 0 is `O`, t + 1 is type t. `w_t` must be 0 on words labelled `O`.
+    """
+    entity = labels > 0
+    log_p_entity = F.logsigmoid(torch.where(entity, b, -b))
+    log_r = z.log_softmax(-1).gather(1, (labels - 1).clamp_min(0).unsqueeze(1)).squeeze(1)
+    return wmean(gce(log_p_entity, q), w_e) + wmean(gce(log_r, q), w_t * entity)
+
+
+def kl(target: Tensor, logits: Tensor) -> Tensor:
+    """KL(target || softmax(logits)) of each word, with 0 log 0 = 0."""
+    return (torch.xlogy(target, target) - target * logits.log_softmax(-1)).sum(-1)
+
+
+def bce(target: Tensor, b: Tensor) -> Tensor:
+    """Binary cross entropy of `sigmoid(b)` against a probability, of each word."""
+    return F.binary_cross_entropy_with_logits(b, target, reduction="none")

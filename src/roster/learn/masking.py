@@ -1,0 +1,39 @@
+"""Hiding part of the input in training, so that a model leans on context and not on memorised names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from roster.backbone.alignment import WordEncoder
+from roster.backbone.vocabulary import vocabulary
+from roster.errors import ModelError
+from roster.model.batches import Batch
+
+
+@dataclass(frozen=True)
+class InputMask:
+    """Replaces each sub-word by the mask token with probability `share`; special tokens stay.
+
+    Draws from torch's own random numbers, as dropout does.
+    """
+
+    share: float
+    mask_id: int
+    special: Tensor
+
+    def __call__(self, batch: Batch) -> Batch:
+        if self.share == 0:
+            return batch
+        hidden = torch.rand(batch.ids.shape, device=batch.ids.device) < self.share
+        hidden &= ~self.special[batch.ids]
+        return replace(batch, ids=batch.ids.masked_fill(hidden, self.mask_id))
+
+
+def input_mask(share: float, encoder: WordEncoder, device: torch.device) -> InputMask:
+    mask_id = encoder.tokenizer.mask_token_id
+    if share > 0 and mask_id is None:
+        raise ModelError("this backbone's tokenizer has no mask token; set mask_inputs to 0")
+    return InputMask(share, mask_id or 0, vocabulary(encoder.tokenizer, device).special)

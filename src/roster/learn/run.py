@@ -1,0 +1,218 @@
+"""A run folder: what was asked, what is finished, and where to go on after a crash.
+
+    run/config.toml            the effective config
+    run/run.json               what the run was made from: fingerprints of config, data and backbone
+    run/log.txt                one line for each stage: seconds, peak memory, scores
+    run/results.json           the same as data
+    run/points/                finished stages, and the last checkpoint of the one under way
+    run/model/                 the final model
+
+Every file is written whole or not at all. A folder made by another config or other data is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+import roster
+from roster.config import Config, to_toml
+from roster.errors import ModelError, RosterError, RunError
+from roster.files import fingerprint, write_json, write_text
+from roster.learn.loop import Checkpoint
+from roster.model.weights import load_tensors, save_tensors
+from roster.progress import gigabytes
+
+LAYOUT = 1
+CHECKPOINT_SECONDS = 30.0
+
+
+class Run:
+    """An opened run folder. `Run.open` makes a new one, or finds the point to go on from."""
+
+    def __init__(self, folder: Path, log: Callable[[str], None] | None = None):
+        self.folder = folder
+        self.points = folder / "points"
+        self.results: dict[str, Any] = {}
+        self._say = log
+        self._saved_at = time.monotonic()
+        self._lock: Any = None
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        config: Config,
+        sources: Mapping[str, str],
+        log: Callable[[str], None] | None = None,
+    ) -> Run:
+        """`sources` are the fingerprints of everything but the config that decides the result."""
+        run = cls(Path(folder), log)
+        made_from = {"layout": LAYOUT, "config": fingerprint(config.as_dict()), **sources}
+        try:
+            run.points.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            raise RunError(f"{folder} is a file; a run needs a folder") from None
+        except OSError as error:
+            raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
+        run._take_lock()
+        marker = run.folder / "run.json"
+        if marker.exists():
+            run._check_same(marker, made_from)
+            run.results = run._read_results()
+        else:
+            strangers = [
+                p.name
+                for p in run.folder.iterdir()
+                if p.name not in ("points", ".lock") and not p.name.endswith(".part")
+            ]
+            if strangers:
+                raise RunError(
+                    f"{folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
+                )
+            write_text(run.folder / "config.toml", to_toml(config))
+            write_json(marker, {**made_from, "version": roster.__version__})
+        return run
+
+    def _check_same(self, marker: Path, made_from: Mapping[str, Any]) -> None:
+        try:
+            before = json.loads(marker.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise RunError(f"{marker} is damaged; remove the folder {self.folder} and start again") from None
+        different = [name for name, value in made_from.items() if before.get(name) != value]
+        if different:
+            names = {"layout": "by another version of roster", "config": "with another config",
+                     "data": "from other data", "backbone": "with another backbone"}  # fmt: skip
+            raise RunError(
+                f"{self.folder} holds a run made {' and '.join(names.get(d, d) for d in different)}; "
+                "give another folder, or remove this one to start again"
+            )
+
+    def _take_lock(self) -> None:
+        """Two processes must not write one run; the lock goes with the process, however it ends."""
+        try:
+            self._lock = open(self.folder / ".lock", "w")  # noqa: SIM115, PTH123
+        except OSError as error:
+            raise RunError(f"cannot write to the run folder {self.folder}: {error.strerror}") from None
+        try:
+            import fcntl
+
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:
+            return
+        except OSError:
+            raise RunError(
+                f"another process is training in {self.folder}; wait for it, or use another folder"
+            ) from None
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    # -- finished stages ------------------------------------------------------------------------
+
+    def finished(self, stage: str) -> bool:
+        return stage in self.results.get("stages", {})
+
+    def finish(
+        self, stage: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Keeps a stage's tensors, then notes it as finished: in this order, so that a crash in between
+        only repeats the stage."""
+        if tensors is not None:
+            save_tensors(self.points / f"{stage}.safetensors", tensors)
+        self.results.setdefault("stages", {})[stage] = dict(facts)
+        write_json(self.folder / "results.json", self.results)
+        self.checkpoint_file.unlink(missing_ok=True)
+        self._saved_at = time.monotonic()
+        self.log(f"{stage}: {describe(facts)}")
+
+    def tensors(self, stage: str) -> dict[str, Tensor]:
+        try:
+            return load_tensors(self.points / f"{stage}.safetensors")[0]
+        except ModelError as error:
+            raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
+
+    def clean(self) -> None:
+        """What a finished run no longer needs."""
+        shutil.rmtree(self.points, ignore_errors=True)
+
+    # -- the stage under way --------------------------------------------------------------------
+
+    @property
+    def checkpoint_file(self) -> Path:
+        return self.points / "checkpoint.safetensors"
+
+    def checkpoint(self, stage: str) -> Checkpoint | None:
+        """Where this stage was when the run was stopped, if it had got anywhere."""
+        if not self.checkpoint_file.exists():
+            return None
+        try:
+            tensors, facts = load_tensors(self.checkpoint_file)
+        except ModelError as error:
+            raise RunError(f"{error}; remove it to repeat the stage from its start") from None
+        if facts.get("stage") != stage:
+            return None
+        return Checkpoint(facts["epoch"], tensors)
+
+    def after_epoch(self, stage: str, epochs: int) -> Callable[[int, Callable[[], Checkpoint]], None]:
+        """Saves a checkpoint after an epoch, if the last one is old enough to be worth it."""
+        every = float(os.environ.get("ROSTER_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS))
+
+        def save(epoch: int, take: Callable[[], Checkpoint]) -> None:
+            if epoch < epochs and time.monotonic() - self._saved_at >= every:
+                point = take()
+                save_tensors(self.checkpoint_file, point.tensors, {"stage": stage, "epoch": point.epoch})
+                self._saved_at = time.monotonic()
+
+        return save
+
+    # -- what people read -----------------------------------------------------------------------
+
+    def log(self, line: str) -> None:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        try:
+            with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+                file.write(f"{stamp} {line}\n")
+        except OSError as error:
+            raise RosterError(f"cannot write {self.folder / 'log.txt'}: {error.strerror}") from None
+        if self._say is not None:
+            self._say(line)
+
+    def _read_results(self) -> dict[str, Any]:
+        path = self.folder / "results.json"
+        if not path.exists():
+            return {}
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return found
+        except ValueError:
+            raise RunError(f"{path} is damaged; remove the folder {self.folder} and start again") from None
+
+
+def describe(facts: Mapping[str, Any]) -> str:
+    """A stage's facts as one line for people."""
+    parts = []
+    if "seconds" in facts:
+        parts.append(f"{facts['seconds']:.1f} s")
+    for name, words in (("peak_memory", "memory"), ("peak_gpu_memory", "GPU memory")):
+        if name in facts:
+            parts.append(f"{words} {gigabytes(facts[name])}")
+    if facts.get("losses"):
+        parts.append(f"loss {facts['losses'][-1]:.4f}")
+    for split, scores in facts.get("scores", {}).items():
+        parts.append(f"{split} P/R/F1 {scores['precision']:.3f}/{scores['recall']:.3f}/{scores['f1']:.3f}")
+    return ", ".join(parts)
+
+
+def say_to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,117 @@
+"""A training task on the device: the corpus, its labels, and the splits that only report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from roster.backbone.alignment import WordEncoder
+from roster.backbone.loading import load_encoder, load_tokenizer
+from roster.config import Config
+from roster.corpus.sentence import Sentence
+from roster.errors import DataError
+from roster.evaluate import Evaluation, evaluate_spans
+from roster.learn.loop import derive
+from roster.model.batches import DeviceCorpus
+from roster.model.decoding import decode
+from roster.model.heads import HEADS, OneHead, TwoHeads
+from roster.model.reading import choose_device, read_probabilities
+
+
+@dataclass
+class Split:
+    """Labelled sentences that the training never sees; scored after each stage."""
+
+    sentences: Sequence[Sentence]
+    corpus: DeviceCorpus
+
+    def score(self, kind: str, p: np.ndarray, types: Sequence[str]) -> Evaluation:
+        spans = decode(kind, p, map(len, self.sentences), types)
+        return evaluate_spans((guess, s.spans or ()) for guess, s in zip(spans, self.sentences, strict=True))
+
+
+@dataclass
+class Task:
+    config: Config
+    types: tuple[str, ...]
+    sentences: Sequence[Sentence]
+    encoder: WordEncoder
+    corpus: DeviceCorpus
+    splits: dict[str, Split] = field(default_factory=dict)
+
+    @classmethod
+    def build(
+        cls,
+        config: Config,
+        types: Sequence[str],
+        train: Sequence[Sentence],
+        report: Mapping[str, Sequence[Sentence]],
+    ) -> Task:
+        if not any(len(s) for s in train):
+            raise DataError("there is nothing to train on: the corpus has no words")
+        if not any(s.spans for s in train):
+            raise DataError(
+                "no word of the training data has a label; check the dictionary, or which labels were read"
+            )
+        if not types:
+            raise DataError("there are no entity types; list them in types.txt, or label the data")
+        device = choose_device(config.optimiser.device)
+        tokenizer = load_tokenizer(config.backbone.name)
+        encoder = WordEncoder(tokenizer, config.backbone.max_length, max_positions(config.backbone.name))
+
+        def put(sentences: Sequence[Sentence]) -> DeviceCorpus:
+            encoded = encoder.encode([s.words for s in sentences])
+            return DeviceCorpus.put(encoded, tokenizer.pad_token_id or 0, device)
+
+        splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
+        return cls(config, tuple(types), train, encoder, put(train), splits)
+
+    @property
+    def device(self) -> torch.device:
+        return self.corpus.device
+
+    def new_model(self, kind: str, seed: int) -> Any:
+        """Pre-trained encoder, fresh heads; the heads follow from the seed."""
+        torch.manual_seed(derive(seed, "heads"))
+        encoder = load_encoder(self.config.backbone.name)
+        return HEADS[kind](encoder, len(self.types), self.config.backbone.dropout).to(self.device)
+
+    def read(self, model: TwoHeads | OneHead, corpus: DeviceCorpus) -> np.ndarray:
+        p: np.ndarray = read_probabilities(model, corpus, self.config.optimiser.precision).cpu().numpy()
+        return p
+
+    def score(self, model: TwoHeads | OneHead) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Scores on every split, and the distributions they came from."""
+        found = {name: self.read(model, split.corpus) for name, split in self.splits.items()}
+        return self.score_distributions(found, model.kind), found
+
+    def score_distributions(self, p: Mapping[str, np.ndarray], kind: str) -> dict[str, Any]:
+        return {name: self.splits[name].score(kind, p[name], self.types).as_dict() for name in p}
+
+
+def max_positions(backbone: str) -> int | None:
+    """How many sub-words the encoder has positions for.
+
+    RoBERTa counts its positions from the padding number on, so it has fewer than its table is long.
+    """
+    from transformers import AutoConfig
+
+    from roster.backbone.loading import resolve
+
+    config = AutoConfig.from_pretrained(resolve(backbone))
+    table = getattr(config, "max_position_embeddings", None)
+    if not table or table < 0:
+        return None
+    shifted = config.model_type in (
+        "roberta",
+        "xlm-roberta",
+        "camembert",
+        "longformer",
+        "mpnet",
+        "xlm-roberta-xl",
+    )
+    return int(table) - (config.pad_token_id or 0) - 1 if shifted else int(table)

@@ -1,0 +1,73 @@
+"""`roster train`: from a data set to a run folder with a model in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from roster.backbone.loading import resolve
+from roster.config import Config, to_toml
+from roster.corpus.dataset import Dataset, load_dataset
+from roster.corpus.sentence import Sentence
+from roster.files import fingerprint
+from roster.learn.fine_tune import train_fine_tune
+from roster.learn.roster import train_roster
+from roster.learn.run import Run
+from roster.learn.task import Task
+from roster.model.folder import save_model
+from roster.progress import timed
+
+METHODS: dict[str, Callable[[Task, Run], Any]] = {"roster": train_roster, "fine-tune": train_fine_tune}
+
+
+def train(
+    dataset: str | Path | Dataset,
+    run: str | Path,
+    config: Config,
+    *,
+    report: Mapping[str, Sequence[Sentence]] | None = None,
+    log: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Trains, or goes on with an unfinished run; returns the run's results. The model is in `run/model`.
+
+    Splits with gold labels (the data set's `valid` and `test`, unless `report` gives others) are
+    scored after each stage. They decide nothing.
+    """
+    if not isinstance(dataset, Dataset):
+        dataset = load_dataset(dataset)
+    if report is None:
+        report = {"valid": dataset.valid, "test": dataset.test}
+        report = {
+            name: part for name, part in report.items() if part and all(s.spans is not None for s in part)
+        }
+    opened = Run.open(
+        run, config, {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}, log
+    )
+    try:
+        if not opened.finished("model"):
+            with timed("model") as clock:
+                with timed("data") as reading:
+                    task = Task.build(config, dataset.types, dataset.train, report)
+                opened.log(
+                    f"data: {len(dataset.train)} sentences, {task.corpus.n_words} words, "
+                    f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
+                    f"{reading.facts['seconds']:.1f} s; device {task.device}"
+                )
+                model = METHODS[config.method](task, opened)
+                save_model(opened.folder / "model", model, task.encoder.tokenizer, task.types,
+                           task.encoder.limit, to_toml(config))  # fmt: skip
+            opened.finish("model", clock.facts)
+        opened.clean()
+        return opened.results
+    finally:
+        opened.close()
+
+
+def backbone_fingerprint(config: Config) -> str:
+    """A folder by what lies in it, a hub name by its name."""
+    source = Path(resolve(config.backbone.name))
+    if not source.is_dir():
+        return fingerprint(config.backbone.name)
+    files = sorted(p for p in source.iterdir() if p.suffix in (".json", ".safetensors", ".bin"))
+    return fingerprint(*[[p.name, p.stat().st_size] for p in files], (source / "config.json").read_bytes())

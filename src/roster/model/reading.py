@@ -1,0 +1,62 @@
+"""One pass of a model over a corpus, without dropout: the distribution of every word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from roster.model.batches import DeviceCorpus
+from roster.model.heads import OneHead, TwoHeads
+
+TOKENS = {"cuda": 32768, "cpu": 2048}
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    from roster.errors import ConfigError
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError(f"the device '{name}' cannot be used here: {str(error).splitlines()[0]}") from None
+    return device
+
+
+def arithmetic(device: torch.device, precision: str = "auto") -> AbstractContextManager[Any]:
+    """bf16 matrix products on a GPU, float32 on a CPU, unless told otherwise."""
+    if precision == "bfloat16" or (precision == "auto" and device.type == "cuda"):
+        return torch.autocast(device.type, torch.bfloat16)
+    return nullcontext()
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    was = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(was)
+
+
+def read_probabilities(model: TwoHeads | OneHead, corpus: DeviceCorpus, precision: str = "auto") -> Tensor:
+    """[words, classes] in word order, float32, on the corpus's device."""
+    parts, numbers = [], []
+    plan = corpus.reading_plan(TOKENS.get(corpus.device.type, 2048))
+    with evaluating(model), arithmetic(corpus.device, precision):
+        for batch in corpus.batches(plan):
+            parts.append(model.probabilities(batch))
+            numbers.append(batch.words)
+    if not parts:
+        return torch.zeros(0, 1, device=corpus.device)
+    p = torch.cat(parts)
+    found = torch.empty_like(p)
+    found[torch.cat(numbers)] = p
+    return found

@@ -1,0 +1,70 @@
+"""What a person sees while something takes long: bars on a terminal, one line a stage in the log."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+T = TypeVar("T")
+
+
+def bar(
+    items: Iterable[T] | None = None,
+    *,
+    description: str,
+    total: int | None = None,
+    initial: int = 0,
+    unit: str = "batch",
+) -> Any:
+    """A progress bar with rate and time left; silent when standard error is not a terminal."""
+    return tqdm(
+        items,
+        desc=description,
+        total=total,
+        initial=initial,
+        unit=f" {unit}",
+        disable=not sys.stderr.isatty(),
+        dynamic_ncols=True,
+        leave=False,
+        delay=0.5,
+    )
+
+
+def peak_memory() -> dict[str, int]:
+    """The most memory this process has held so far, in bytes: main memory, and the GPU's if one is used."""
+    scale = 1 if sys.platform == "darwin" else 1024
+    found = {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale}
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        found["peak_gpu_memory"] = torch.cuda.max_memory_allocated()
+    return found
+
+
+@dataclass
+class Stage:
+    """What one stage cost, filled when it ends."""
+
+    name: str
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def timed(name: str) -> Iterator[Stage]:
+    """Measures a stage: seconds on the clock and peak memory, in `facts`."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.reset_peak_memory_stats()
+    stage, start = Stage(name), time.perf_counter()
+    yield stage
+    stage.facts.update(seconds=round(time.perf_counter() - start, 3), **peak_memory())
+
+
+def gigabytes(n: float) -> str:
+    return f"{n / 2**30:.2f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"

@@ -1,0 +1,44 @@
+"""`roster convert`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from roster.cli import convert
+from roster.corpus import Sentence, Span, read, write
+from roster.errors import DataError
+
+
+def run(*words: object) -> int:
+    parser = argparse.ArgumentParser()
+    convert.add_arguments(parser)
+    return convert.run(parser.parse_args([str(word) for word in words]))
+
+
+def test_between_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus = [Sentence.from_words(["Ada", "L", "x"], [Span(0, 2, "PER")])] * 3
+    write(tmp_path / "a.conll", corpus)
+    assert run(tmp_path / "a.conll", tmp_path / "b.tsv", "--scheme", "BIOES") == 0
+    assert (tmp_path / "b.tsv").read_text().startswith("Ada B-PER\nL E-PER\nx O\n\n")
+    assert capsys.readouterr() == ("", f"wrote 3 sentences to {tmp_path / 'b.tsv'}\n")
+    assert run(tmp_path / "b.tsv", tmp_path / "train_text.txt", "--labels", "true") == 0
+    assert run(tmp_path, tmp_path / "c", "--from", "lines", "--split", "train", "--to", "jsonl") == 0
+    assert list(read(tmp_path / "c", "jsonl")) == corpus
+
+
+def test_a_broken_source_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text("Ada B-PER\n\nx\n")
+    with pytest.raises(DataError, match=r"a\.conll, line 3"):
+        run(tmp_path / "a.conll", tmp_path / "b.jsonl")
+    assert [f.name for f in tmp_path.iterdir()] == ["a.conll"]
+
+
+def test_help_lists_the_formats(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--help")
+    assert "parquet" in capsys.readouterr().out
+    assert convert.EXAMPLE.startswith("roster convert ")
+    assert convert.HELP

@@ -1,0 +1,129 @@
+"""JSON lines in the shapes that people have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roster.corpus import Sentence, Span, detect, read, write
+from roster.corpus.tokenizer import split
+from roster.errors import DataError
+
+TEXT = "Ada Lovelace's pen. It broke."
+
+
+def put(path: Path, *records: Any) -> Path:
+    path.write_text("".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records))
+    return path
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"spans": [{"start": 0, "end": 12, "label": "PER"}]},
+        {"spans": [{"start": 0, "end": 13 - 1, "label": "PER", "token_start": 0, "source": "x"}], "meta": {}},
+        {"label": [[0, 12, "PER"]]},
+        {"labels": [[0, 12, "PER"]]},
+        {"entities": [[0, 12, "PER"]]},
+        {"entities": [{"id": 4, "start_offset": 0, "end_offset": 12, "label": "PER"}], "relations": []},
+    ],
+)
+def test_spans_of_all_tools(tmp_path: Path, extra: dict[str, Any]) -> None:
+    first, second = read(put(tmp_path / "a.jsonl", {"id": 7, "text": TEXT, **extra}))
+    assert first.spans is not None
+    assert [first.span_text(s) for s in first.spans] == ["Ada Lovelace"]
+    assert second.words == ("It", "broke", ".")
+    assert (second.spans, second.doc, second.text) == ((), "7", TEXT)
+
+
+@pytest.mark.parametrize("key", ["tags", "ner_tags"])
+def test_tokens(tmp_path: Path, key: str) -> None:
+    file = put(tmp_path / "a.json", {"tokens": ["Ada", "x."], key: ["B-PER", "O"]})
+    assert detect(file) == "jsonl"
+    (sentence,) = read(file)
+    assert sentence == Sentence.from_words(["Ada", "x."], [Span(0, 1, "PER")])
+
+
+def test_tokens_of_prodigy(tmp_path: Path) -> None:
+    tokens = [{"start": 0, "end": 2}, {"start": 2, "end": 3}, {"start": 3, "end": 5}]
+    spans = [{"start": 3, "end": 5, "label": "X"}]
+    (sentence,) = read(put(tmp_path / "a.jsonl", {"text": "ab cd", "tokens": tokens, "spans": spans}))
+    assert (sentence.words, sentence.spans) == (("ab", "cd"), (Span(1, 2, "X"),))
+
+
+def test_no_labels_and_no_words(tmp_path: Path) -> None:
+    found = list(
+        read(put(tmp_path / "a.jsonl", {"text": "Ada"}, "", {"text": ""}, {"text": " ", "spans": []}))
+    )
+    assert [(s.words, s.text, s.spans) for s in found] == [
+        (("Ada",), "Ada", None),
+        ((), "", None),
+        ((), " ", ()),
+    ]
+    write(tmp_path / "b.jsonl", found)
+    assert list(read(tmp_path / "b.jsonl")) == found
+
+
+def test_white_space_at_the_edges_of_a_span_is_no_name(tmp_path: Path) -> None:
+    (sentence,) = read(put(tmp_path / "a.jsonl", {"text": "a bc d", "spans": [[1, 5, "X"]]}))
+    assert sentence.spans == (Span(1, 2, "X"),)
+
+
+def test_a_document_is_one_record_with_its_text(tmp_path: Path) -> None:
+    text = "  One.\n\n Two…  "
+    sentences = [*split(text, "d", []), *split(text, "d", []), *split("Two.", "e", [(0, 3, "N")])]
+    write(tmp_path / "a.jsonl", sentences)
+    records = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().split("\n")[:-1]]
+    assert records[:2] == [{"id": "d", "text": text, "spans": []}] * 2
+    assert records[2] == {"id": "e", "text": "Two.", "spans": [{"start": 0, "end": 3, "label": "N"}]}
+
+
+def test_other_words_than_ours_are_kept(tmp_path: Path) -> None:
+    corpus = [Sentence.from_words(["don", "'", "t", "."], []), Sentence.from_words(["A", "b.", "C"], [])]
+    write(tmp_path / "a.jsonl", corpus)
+    assert list(read(tmp_path / "a.jsonl")) == corpus
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("{", "expected one JSON object on the line: .* at character 2"),
+        ("[1]", "expected an object with text or tokens, found a list"),
+        ("[" * 100_000, "nested too deep"),
+        ({"txt": 1}, r"expected text \(and spans\), or tokens \(and tags\), found txt"),
+        ({"text": 3}, "expected text to be a string, found 3"),
+        ({"text": "a\ud800"}, r"half of a surrogate pair \(U\+D800\) at character 1"),
+        ({"text": "abc", "spans": [[0, 9, "X"]]}, "span 0 to 9 is empty or outside a text of 3 characters"),
+        ({"text": "abc", "spans": [[2, 1, "X"]]}, "span 2 to 1 is empty"),
+        ({"text": "a  b", "spans": [[1, 3, "X"]]}, "span 1 to 3 holds only white space"),
+        ({"text": "abc", "spans": [[0, 1]]}, r"spans\[0\]: expected start, end and label"),
+        ({"text": "abc", "spans": [[0, "1", "X"]]}, r"spans\[0\]: expected whole numbers"),
+        ({"text": "abc", "spans": [[0, True, "X"]]}, r"spans\[0\]: expected whole numbers"),
+        ({"text": "abc", "label": [[0, 1, ""]]}, r"label\[0\]: expected a label, found ''"),
+        ({"text": "abc", "spans": "x"}, "expected spans to be a list, found a string"),
+        ({"text": "abc", "words": [[[0, 9]]]}, "the word 0 to 9 lies outside"),
+        ({"text": "abc", "words": 4}, "expected words to hold a list"),
+        (
+            {"text": "a b", "words": [[[0, 1]], [[2, 3]]], "spans": [[0, 3, "X"]]},
+            "goes over the end of a sentence",
+        ),
+        ({"text": "abc", "words": [[[0, 3]]], "spans": [[0, 1, "X"]]}, "does not begin and end with a word"),
+        ({"tokens": "abc"}, "expected tokens to be a list of strings"),
+        ({"tokens": ["a", "b"], "tags": ["O"]}, "expected 2 tags, one per word, found 1"),
+        ({"tokens": ["a"], "tags": [1]}, "expected a tag such as O or B-PER for word 1, found 1"),
+        ({"tokens": ["a"], "tags": "O"}, "expected tags to be a list, found a string"),
+        ({"text": "xyz", "tokens": ["a"], "spans": [[0, 1, "X"]]}, "expected a text that holds the tokens"),
+    ],
+)
+def test_broken_records_are_located(tmp_path: Path, record: Any, message: str) -> None:
+    with pytest.raises(DataError, match=rf"a\.jsonl, line 2: .*{message}"):
+        list(read(put(tmp_path / "a.jsonl", {"text": "fine"}, record)))
+
+
+def test_a_document_has_labels_everywhere_or_nowhere(tmp_path: Path) -> None:
+    one, two = split("One. Two.", "d", [])
+    with pytest.raises(DataError, match="document 'd' have labels and others have none"):
+        write(tmp_path / "a.jsonl", [one, two.with_spans(None)])

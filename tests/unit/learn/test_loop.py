@@ -1,0 +1,313 @@
+"""The training loop: its schedule, its groups, and runs that are the same run after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from roster.config import Augmentation, Config, NoiseRobust, Optimiser, SelfTraining, load_config
+from roster.corpus.sentence import Sentence
+from roster.errors import RosterError
+from roster.learn.augmentation import make_augmenter
+from roster.learn.ensemble import DistillationObjective
+from roster.learn.fine_tune import CrossEntropyObjective
+from roster.learn.loop import Objective, Schedule, _adamw, derive, fit, rate
+from roster.learn.masking import input_mask
+from roster.learn.noise_robust import NoiseRobustObjective
+from roster.learn.run import Run
+from roster.learn.self_training import SelfTrainingObjective
+from roster.learn.task import Task
+from roster.model.decoding import bio_classes, io_classes
+from roster.model.heads import split_joint
+from roster.model.reading import read_probabilities
+
+CPU = torch.device("cpu")
+OPTIMISER = Optimiser(batch_size=8)
+PER_EPOCH = 8  # 60 sentences
+
+
+@pytest.fixture(scope="module")
+def task(tiny: Path, toy: list[Sentence]) -> Task:
+    overrides = {"backbone.name": str(tiny), "backbone.max_length": 32, "optimiser.device": "cpu"}
+    return Task.build(load_config(overrides=overrides), ("PER", "LOC"), toy, {})
+
+
+def noise_robust(task: Task, **options: Any) -> NoiseRobustObjective:
+    config = NoiseRobust(**{"update_every": 5, "tau": 0.4, "mask_inputs": 0.2, **options})
+    labels = io_classes(task.sentences, task.types)
+    return NoiseRobustObjective(
+        task.corpus, labels, config, 3, input_mask(config.mask_inputs, task.encoder, CPU), "float32"
+    )
+
+
+def distillation(task: Task) -> DistillationObjective:
+    y = np.random.default_rng(0).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
+    return DistillationObjective(task.corpus, y, input_mask(0.2, task.encoder, CPU))
+
+
+def self_training(task: Task, by: str = "frozen", ensemble: bool = True) -> SelfTrainingObjective:
+    y = np.random.default_rng(0).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
+    words = [s.words for s in task.sentences]
+    augment = make_augmenter(
+        Augmentation(by=by), task.config.backbone.name, task.corpus, words, task.encoder, 5, "float32"
+    )
+    # Renewed in the middle of an epoch, so that what a checkpoint must hold is older than the epoch.
+    config = SelfTraining(update_every=5, threshold=0.4)
+    return SelfTrainingObjective(task.corpus, y if ensemble else None, config, augment, "float32")
+
+
+def cross_entropy(task: Task) -> CrossEntropyObjective:
+    return CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types))
+
+
+OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective[Any]]]] = {
+    "noise-robust": ("two-heads", noise_robust),
+    "distillation": ("two-heads", distillation),
+    "self-training": ("two-heads", self_training),
+    "self-training, trained": ("two-heads", lambda task: self_training(task, "trained")),
+    "self-training, no ensemble": ("two-heads", lambda task: self_training(task, ensemble=False)),
+    "cross entropy": ("one-head", cross_entropy),
+}
+
+
+def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_two_runs_and_a_resumed_one_are_bit_identical(
+    name: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROSTER_CHECKPOINT_SECONDS", "0")
+    kind, make = OBJECTIVES[name]
+
+    def train(**options: Any) -> dict[str, Tensor]:
+        model = task.new_model(kind, 7)
+        torch.rand(int(torch.randint(1, 9, ())))  # whatever state the random numbers are in
+        fit(model, make(task), Schedule(3, 3e-3, 5e-3), OPTIMISER, 11, description=name, **options)
+        return dict(model.state_dict())
+
+    whole = train()
+    assert same(whole, train())
+    assert not same(whole, dict(task.new_model(kind, 7).state_dict()))
+
+    run = Run.open(tmp_path, Config(), {})
+    save = run.after_epoch("stage", 3)
+
+    def save_and_stop(epoch: int, take: Any) -> None:
+        save(epoch, take)
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        train(after_epoch=save_and_stop)
+    run.close()
+    again = Run.open(tmp_path, Config(), {})
+    point = again.checkpoint("stage")
+    again.close()
+    assert point is not None
+    assert point.epoch == 1
+    assert same(whole, train(resume=point))
+
+
+def test_the_checkpoint_belongs_to_one_stage(task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROSTER_CHECKPOINT_SECONDS", "0")
+    run = Run.open(tmp_path, Config(), {})
+    fit(task.new_model("one-head", 0), cross_entropy(task), Schedule(2, 1e-3), OPTIMISER, 0, description="",
+        after_epoch=run.after_epoch("one", 2))  # fmt: skip
+    assert run.checkpoint("one") is not None
+    assert run.checkpoint("two") is None
+    run.checkpoint_file.write_bytes(run.checkpoint_file.read_bytes()[:-10])
+    with pytest.raises(RosterError, match=r"checkpoint\.safetensors is damaged.*remove it"):
+        run.checkpoint("one")
+    run.close()
+
+
+def test_another_seed_is_another_run(task: Task) -> None:
+    def train(seed: int) -> dict[str, Tensor]:
+        model = task.new_model("one-head", 0)
+        fit(model, cross_entropy(task), Schedule(1, 1e-3), OPTIMISER, seed, description="")
+        return dict(model.state_dict())
+
+    assert not same(train(0), train(1))
+
+
+def test_training_learns(task: Task) -> None:
+    model = task.new_model("one-head", 0)
+    facts = fit(model, cross_entropy(task), Schedule(8, 5e-3), OPTIMISER, 0, description="")
+    assert facts["steps"] == 8 * PER_EPOCH
+    assert len(facts["losses"]) == 8
+    assert facts["losses"][-1] < 0.5 * facts["losses"][0]
+
+
+@pytest.mark.parametrize(("total", "warmup"), [(100, 0.1), (7, 0.1), (10, 0.0), (10, 1.0), (1, 0.1), (15, 0.5)])
+def test_rate(total: int, warmup: float) -> None:
+    found = [rate(step, total, warmup) for step in range(total)]
+    rise = next(n for n in range(total + 1) if n >= warmup * total - 1e-9)
+    assert all(0 < x <= 1 for x in found)
+    assert max(found) == 1
+    steps_up, steps_down = np.diff(found[: rise or 1]), np.diff(found[max(rise, 1) :])
+    np.testing.assert_allclose(steps_up, 1 / rise if rise else 1)
+    np.testing.assert_allclose(steps_down, -1 / max(1, total - rise))
+    if rise < total:
+        assert found[-1] == pytest.approx(1 / (total - rise))
+
+
+def test_rate_by_hand() -> None:
+    assert [rate(s, 20, 0.1) for s in (0, 1, 2, 11, 19)] == [0.5, 1.0, 1.0, 0.5, 1 / 18]
+
+
+def test_rates_reach_the_optimiser(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[float]] = []
+    step = torch.optim.AdamW.step
+
+    def spy(self: Any, *args: Any) -> Any:
+        seen.append([group["lr"] for group in self.param_groups])
+        return step(self, *args)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    fit(task.new_model("one-head", 0), cross_entropy(task), Schedule(2, 1e-3, 4e-3),
+        Optimiser(batch_size=8, warmup=0.25), 0, description="")  # fmt: skip
+    assert len(seen) == 2 * PER_EPOCH
+    for i, rates in enumerate(seen):
+        share = (i + 1) / 4 if i < 4 else (16 - i) / 12
+        assert rates == pytest.approx([1e-3 * share] * 2 + [4e-3 * share] * 2)
+
+
+def test_no_decay_on_biases_and_norms(task: Task) -> None:
+    model = task.new_model("two-heads", 0)
+    adam, peaks = _adamw(model, Schedule(1, 1e-3, 2e-3), Optimiser(weight_decay=0.05), CPU)
+    names = {id(p): name for name, p in model.named_parameters()}
+    found = {}
+    for group, peak in zip(adam.param_groups, peaks, strict=True):
+        for p in group["params"]:
+            found[names[id(p)]] = (group["weight_decay"], peak)
+    assert found.keys() == set(names.values())
+    for name, (decay, peak) in found.items():
+        free = name.endswith(".bias") or "LayerNorm" in name
+        assert decay == (0 if free else 0.05), name
+        assert peak == (1e-3 if name.startswith("encoder.") else 2e-3), name
+
+
+def test_the_gradient_is_clipped(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    norms = []
+    step = torch.optim.AdamW.step
+
+    def spy(self: Any, *args: Any) -> Any:
+        grads = [p.grad for group in self.param_groups for p in group["params"] if p.grad is not None]
+        norms.append(torch.stack([g.norm() for g in grads]).norm().item())
+        return step(self, *args)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", spy)
+    fit(task.new_model("one-head", 0), cross_entropy(task), Schedule(1, 1e-3), Optimiser(batch_size=8, clip=0.01),
+        0, description="")  # fmt: skip
+    assert max(norms) <= 0.0101
+
+
+class Broken(Objective[Any]):
+    def loss(self, model: Any, *batches: Any) -> Tensor:
+        return model(*batches).sum() * float("nan")
+
+
+def test_a_loss_that_is_no_number(task: Task) -> None:
+    with pytest.raises(RosterError, match=r"stage-x: the loss is no longer a number in epoch 1.*0\.002"):
+        fit(task.new_model("one-head", 0), Broken(task.corpus), Schedule(2, 2e-3), OPTIMISER, 0, description="stage-x")
+
+
+def test_derived_seeds() -> None:
+    seeds = {derive(seed, *names) for seed in range(20) for names in (("a",), ("b",), ("a", 0), ("a", 1), ())}
+    assert len(seeds) == 100
+    assert derive(1, "a", 2) == derive(1, "a", 2)
+    assert all(0 <= s < 2**63 for s in seeds)
+
+
+def test_labels_are_removed_every_u_batches(task: Task) -> None:
+    """w starts at 1 (but for the dropped O words), and changes at steps U, 2U, ..., not at 0."""
+    objective = noise_robust(task, update_every=5)
+    labels = io_classes(task.sentences, task.types)
+    entity = torch.from_numpy(labels > 0)
+    dropped = objective.seen == 0
+    assert dropped.sum() == round(0.5 * (labels == 0).sum())
+    assert not dropped[entity].any()
+    assert torch.equal(objective.w_e, 1 - dropped.float())
+    assert torch.equal(objective.w_t, entity.float())
+    model = task.new_model("two-heads", 0)
+    with torch.no_grad():
+        model.entity_head.bias.fill_(9.0)  # no O label is believed
+        model.type_head.bias.copy_(torch.tensor([9.0, -9.0]))
+    for step in (0, 1, 4):
+        objective.prepare(model, step)
+        assert torch.equal(objective.w_e, 1 - dropped.float())
+    objective.prepare(model, 5)
+    assert torch.equal(objective.w_e, entity.float())
+    assert torch.equal(objective.w_t, entity.float())  # all of the second type would go: guarded
+    with torch.no_grad():
+        model.entity_head.bias.fill_(-9.0)  # every O label is believed again, but the dropped ones stay dropped
+    objective.prepare(model, 10)
+    assert torch.equal(objective.w_e, 1 - dropped.float())
+    off = noise_robust(task, remove_labels=False)
+    off.prepare(model, 5)
+    assert torch.equal(off.w_e, off.seen)
+
+
+def test_soft_labels_are_renewed_every_u_batches(task: Task) -> None:
+    objective = self_training(task)
+    model = task.new_model("two-heads", 0)
+    model.entity_head.bias.data.fill_(0.0)
+    objective.prepare(model, 0)
+    first = objective.s
+    assert first is not None
+    e, _ = split_joint(read_probabilities(model, task.corpus))
+    assert torch.equal(first.sum(-1) > 0, e >= 0.4)
+    assert 0 < (first.sum(-1) > 0).float().mean()
+    model.type_head.bias.data.copy_(torch.tensor([2.0, -2.0]))
+    objective.prepare(model, 3)
+    assert objective.s is first
+    objective.prepare(model, 5)
+    assert objective.s is not None
+    assert not torch.equal(objective.s, first)
+
+
+def test_one_wide_pass_is_two_passes(task: Task) -> None:
+    """Original and augmented sentences through the model in one batch or in two: the same loss."""
+    objective = self_training(task)
+    model = task.new_model("two-heads", 0).eval()
+    objective.prepare(model, 0)
+    objective.start_epoch(model, 0)
+    plan = task.corpus.training_plan(8, np.random.default_rng(0))
+    for batch, augmented in objective.batches(plan):
+        assert torch.equal(batch.words, augmented.words)
+        assert not torch.equal(batch.ids, augmented.ids)
+        one = objective.loss(model, batch, augmented)
+        padding = torch.zeros_like(augmented.ids[:, :1])
+        wider = type(augmented)(
+            torch.cat([augmented.ids, padding + task.corpus.pad], 1), torch.cat([augmented.mask, padding], 1),
+            augmented.at // batch.ids.shape[1] * (batch.ids.shape[1] + 1) + augmented.at % batch.ids.shape[1],
+            augmented.words,
+        )  # fmt: skip
+        torch.testing.assert_close(objective.loss(model, batch, wider), one, rtol=1e-4, atol=1e-5)
+
+
+def test_distillation_objective_uses_the_target_of_its_own_word(task: Task) -> None:
+    objective = distillation(task)
+    model = task.new_model("two-heads", 0).eval()
+    object.__setattr__(objective.mask, "share", 0.0)
+    y = np.random.default_rng(0).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
+    plan = task.corpus.training_plan(60, np.random.default_rng(0))
+    (batch,) = next(iter(objective.batches(plan)))
+    loss = objective.loss(model, batch).item()
+    p = read_probabilities(model, task.corpus).double().numpy()
+    e, target = p[:, 1:].sum(-1), y[:, 1:] / y[:, 1:].sum(-1, keepdims=True)
+    r = p[:, 1:] / e[:, None]
+    kl = (target * np.log(target / r)).sum(-1).mean()
+    bce = -((1 - y[:, 0]) * np.log(e) + y[:, 0] * np.log(1 - e)).mean()
+    assert loss == pytest.approx(kl + bce, rel=1e-4)
