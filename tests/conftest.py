@@ -25,7 +25,7 @@ TEXTS = [
     "PACK MY BOX WITH FIVE DOZEN LIQUOR JUGS 0123456789",
     "été Élan état Étoile été Élan état Étoile naïve café",
     "we talk about walking and talking , walked and talked",
-    "q z x j v w k qzxjvwkqzxjvwk a b c d e f g h i l m n o p r s t u y",
+    "q z x j v w k a b c d e f g h i l m n o p r s t u y aq bz cx dj ev fw gk",
 ] * 4
 
 PEOPLE = ("Anna", "Berg", "Carl", "Dora")
@@ -120,9 +120,9 @@ ARCHITECTURES = {
     "roberta": ("bpe", {"max_position_embeddings": 66}),
     "bert": ("wordpiece", {"max_position_embeddings": 64}),
     "distilbert": ("wordpiece", {"max_position_embeddings": 64}),
-    "deberta-v2": ("unigram", {"relative_attention": True, "position_buckets": 16, "max_position_embeddings": 64,
-                               "pos_att_type": ["p2c", "c2p"], "share_att_key": True,
-                               "norm_rel_ebd": "layer_norm"}),
+    "deberta-v2": ("unigram", {"relative_attention": True, "position_buckets": 16,
+                               "max_position_embeddings": 64, "pos_att_type": ["p2c", "c2p"],
+                               "share_att_key": True, "norm_rel_ebd": "layer_norm"}),
     "modernbert": ("modern", {"max_position_embeddings": 64, "global_attn_every_n_layers": 2}),
 }  # fmt: skip
 
@@ -142,8 +142,8 @@ def backbones(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFacto
     found = {}
     for name, (convention, options) in ARCHITECTURES.items():
         tokenizer = tokenizers[convention]
-        sizes: dict[str, Any] = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-                                     intermediate_size=64, initializer_range=0.1)  # fmt: skip
+        sizes: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+                                 "intermediate_size": 64, "initializer_range": 0.1}  # fmt: skip
         if name == "distilbert":
             sizes = {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64, "initializer_range": 0.1}
         config = AutoConfig.for_model(
@@ -200,7 +200,9 @@ def trained(tiny: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFa
     from roster.model.folder import save_model
 
     overrides = {"backbone.name": str(tiny), "backbone.max_length": 24, "optimiser.device": "cpu"}
-    config = load_config(overrides={**overrides, "noise_robust.remove_labels": False, "noise_robust.drop_o": 0})
+    config = load_config(
+        overrides={**overrides, "noise_robust.remove_labels": False, "noise_robust.drop_o": 0}
+    )
     task = Task.build(config, ("PER", "LOC"), toy, {})
     model = task.new_model("two-heads", 1)
     mask = input_mask(0.0, task.encoder, torch.device("cpu"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -212,8 +213,8 @@ def _toml_field(f: dataclasses.Field[Any], value: Any, comments: bool) -> list[s
     if isinstance(value, bool):
         text = "true" if value else "false"
     elif isinstance(value, str):
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        text = f'"{escaped}"'
+        # JSON's escapes are TOML's; only DEL is allowed there and not here.
+        text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     else:
         text = repr(value)
     return [f"# {f.metadata['doc']}", f"{f.name} = {text}"] if comments else [f"{f.name} = {text}"]
@@ -284,7 +285,7 @@ def _build(cls: type, tree: Mapping[str, Any], where: str) -> Any:
 def _value(value: Any, kind: type, f: dataclasses.Field[Any], name: str) -> Any:
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
+        value = float(value) if abs(value) < 2**1000 else float("inf")
     if kind is int and isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):

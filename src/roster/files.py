@@ -57,7 +57,11 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
         if path.exists():
             old = part.with_suffix(".old")
             os.replace(path, old)
-            os.replace(part, path)
+            try:
+                os.replace(part, path)
+            except OSError:
+                os.replace(old, path)
+                raise
             shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(part, path)

@@ -65,6 +65,7 @@ class WordEncoder:
         self.tokenizer = tokenizer
         unknown = tokenizer.unk_token_id
         self.unknown: int = unknown if unknown is not None else tokenizer.mask_token_id or 0
+        self.special = np.asarray(tokenizer.all_special_ids, np.int64)
 
     def subwords(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each sentence: the ids of its sub-words, and for each the number of its word."""
@@ -73,8 +74,12 @@ class WordEncoder:
             # The space before the first word too: a byte-level tokenizer would cut a word at the very
             # start of a text into other pieces than it does anywhere else.
             texts = [" " + " ".join(words) if words else "" for words in chunk]
-            encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False,
-                                     return_offsets_mapping=True, verbose=False)  # fmt: skip
+            # A text that spells a special token (`[SEP]`, `<mask>`) does not mean it. SentencePiece finds it
+            # in its vocabulary all the same; `_align` makes it unknown.
+            encoded = self.tokenizer(
+                texts, add_special_tokens=False, split_special_tokens=True, return_attention_mask=False,
+                return_offsets_mapping=True, verbose=False,
+            )  # fmt: skip
             for words, ids, spans in zip(chunk, encoded["input_ids"], encoded["offset_mapping"], strict=True):
                 yield self._align(words, ids, spans)
 
@@ -84,6 +89,7 @@ class WordEncoder:
         of_char = np.repeat(np.arange(len(words)), widths)
         of_char[np.cumsum(widths) - widths] = -1
         flat_ids, last = np.asarray(ids, np.int64), np.asarray(spans, np.int64).reshape(-1, 2)
+        flat_ids = np.where(np.isin(flat_ids, self.special), self.unknown, flat_ids)
         wide = last[:, 1] > last[:, 0]
         flat_ids, owner = flat_ids[wide], of_char[last[wide, 1] - 1]
         flat_ids, owner = flat_ids[owner >= 0], np.maximum.accumulate(owner[owner >= 0])

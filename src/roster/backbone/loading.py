@@ -51,10 +51,14 @@ def load_encoder(name: str) -> Any:
     from transformers import AutoModel
 
     def load(source: str) -> Any:
+        options = {"dtype": _float32(), "output_loading_info": True}
         try:
-            return AutoModel.from_pretrained(source, dtype=_float32(), add_pooling_layer=False)
+            model, info = AutoModel.from_pretrained(source, add_pooling_layer=False, **options)
         except TypeError:  # not every architecture has a pooler to leave out
-            return AutoModel.from_pretrained(source, dtype=_float32())
+            model, info = AutoModel.from_pretrained(source, **options)
+        if info["missing_keys"]:  # transformers would fill them at random
+            raise ValueError(f"no weights for {min(info['missing_keys'])}")
+        return model
 
     return _load(name, "encoder", load)
 
@@ -80,6 +84,13 @@ def load_masked_lm(name: str) -> Any:
         return model
 
     return _load(name, "masked language model", load)
+
+
+def load_architecture(name: str) -> Any:
+    """The backbone's Hugging Face config."""
+    from transformers import AutoConfig
+
+    return _load(name, "architecture", AutoConfig.from_pretrained)
 
 
 def encoder_from_config(folder: str | Path) -> Any:

@@ -18,6 +18,10 @@ class Vocabulary:
     alphanumeric: Tensor
     special: Tensor
 
+    def known(self, logits: Tensor) -> Tensor:
+        """Without the entries that no token stands for: many models round their vocabulary up."""
+        return logits[:, : len(self.special)]
+
 
 def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary:
     """Traits of all entries, for any convention of marking word starts.
@@ -36,6 +40,8 @@ def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary
         begins = token.startswith(opening) if opening else not token.startswith(inner) if inner else True
         bare = token[len(opening) :] if opening and begins else token
         bare = bare[len(inner) :] if inner and not begins else bare
+        if not bare.isascii():  # byte-level entries spell the bytes of é as Ã©
+            bare = tokenizer.convert_tokens_to_string([bare])
         starts.append(begins and i not in special)
         capital.append(bare[:1].isupper())
         alphanumeric.append(bare.isalnum())
@@ -53,7 +59,8 @@ def _marks(tokenizer: Any) -> tuple[str, str]:
     encoded = tokenizer(f"{word} {word}", add_special_tokens=False, return_offsets_mapping=True)
     pieces = tokenizer.convert_ids_to_tokens(encoded["input_ids"])
     middle = len(word) + 1
-    second = [p for p, (start, end) in zip(pieces, encoded["offset_mapping"], strict=True) if end > middle]
+    # With the space before it, which may be a piece of its own.
+    second = [p for p, (_, end) in zip(pieces, encoded["offset_mapping"], strict=True) if end >= middle]
     later = second[1:]
     if later and all(p.startswith("##") for p in later):
         return "", "##"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
-from roster.corpus.io import FORMATS
+from roster.corpus.io import FORMATS, read
+from roster.evaluate import Evaluation, evaluate_sentences
 
 HELP = """\
 Strict entity precision, recall and F1: a span counts when its borders and its type are right.
@@ -18,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("predicted", metavar="MODEL_OR_PREDICTIONS", help="model folder, or labelled file")
     parser.add_argument("gold", metavar="GOLD", help="file with the true labels")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--format", choices=FORMATS, help="format of both files, where it is not recognised")
+    parser.add_argument("--format", metavar="NAME", choices=FORMATS,
+                        help=f"format of both files, if not recognised: {', '.join(FORMATS)}")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,12 +30,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _scores(args: argparse.Namespace):  # type: ignore[no-untyped-def]
-    from pathlib import Path
-
-    from roster.corpus.io import read
-    from roster.evaluate import evaluate_sentences
-
+def _scores(args: argparse.Namespace) -> Evaluation:
     if any((Path(args.predicted) / part).is_file() for part in ("roster.json", "model/roster.json")):
         from roster.api import evaluate
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import roster
 from roster.errors import RosterError
@@ -30,9 +31,15 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         )
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as for every other mistake."""
+        self.exit(2, f"roster: {message}; see {self.prog} --help\n")
+
+
 def parser(command: str | None) -> argparse.ArgumentParser:
     """Only the command that is asked for is imported, so that `roster --help` answers at once."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="roster",
         description=roster.__doc__,
         epilog="Try it: roster demo. Help on a command: roster train --help.",
@@ -67,22 +74,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 0
     try:
-        return int(args.run(args))
+        code = int(args.run(args))
+        sys.stdout.flush()  # here, and not when Python ends, a full disk is still an error of the command's
+        return code
     except RosterError as error:
         return _fail(args.debug, str(error), 2)
     except KeyboardInterrupt:
         return _fail(args.debug, "stopped; the same command goes on from the last finished point", 130)
     except BrokenPipeError:
         # The reader of our output has gone (`roster predict ... | head`): not an error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
     except MemoryError:
         return _fail(args.debug, "out of memory; a smaller optimiser.batch_size or backbone needs less", 1)
     except OSError as error:
+        _drop_output()
         return _fail(args.debug, f"{error.filename or 'input or output'}: {error.strerror or error}", 2)
     except Exception as error:
         message = f"unexpected {type(error).__name__}: {error}. This is our mistake; --debug shows where"
         return _fail(args.debug, message, 1)
+
+
+def _drop_output() -> None:
+    """What could not be written would be tried again, and fail again, when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(debug: bool, message: str, code: int) -> int:

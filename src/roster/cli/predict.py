@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from roster.corpus.formats.textfile import BOM
 from roster.corpus.io import FORMATS, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import split
 from roster.errors import ConfigError, DataError
 from roster.files import atomic
+
+if TYPE_CHECKING:
+    from roster.infer.recogniser import Found
 
 HELP = """\
 Find entities. INPUT is a file of any format roster reads, a folder of .txt files, or standard input
@@ -29,8 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "input", metavar="INPUT", nargs="?", default="-", help="file or folder (default: standard input)"
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="file to write (default: standard output)")
-    parser.add_argument("--format", choices=FORMATS, help="format of INPUT, where it is not recognised")
-    parser.add_argument("--to", choices=FORMATS, help="format of OUT, where its name does not say it")
+    parser.add_argument("--format", metavar="NAME", choices=FORMATS,
+                        help=f"format of INPUT, if not recognised: {', '.join(FORMATS)}")  # fmt: skip
+    parser.add_argument(
+        "--to", metavar="NAME", choices=FORMATS, help="format of OUT, where its name does not say it"
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
 
 
@@ -45,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
     live = args.input == "-" and sys.stdin.isatty()
     found = _counted(ner.find(sentences, 1 if live else 8192))
     if args.output is None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # JSON, whatever the terminal's own encoding is
         for record in _records(found):
             print(json.dumps(record, ensure_ascii=False), flush=live)
         return 0
@@ -59,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _counted(found: Iterator[Any]) -> Iterator[Any]:
+def _counted(found: Iterator[Found]) -> Iterator[Found]:
     from roster.progress import bar
 
     with bar(description="predict", unit="sentence") as progress:
@@ -68,11 +78,11 @@ def _counted(found: Iterator[Any]) -> Iterator[Any]:
             progress.update()
 
 
-def _records(found: Iterable[Any]) -> Iterator[dict[str, Any]]:
+def _records(found: Iterable[Found]) -> Iterator[dict[str, Any]]:
     """One record for each document, in order."""
     from roster.corpus.formats.records import continues
 
-    group: list[Any] = []
+    group: list[Found] = []
     for one in found:
         if group and not continues(group[-1].sentence, one.sentence):
             yield _record(group)
@@ -82,7 +92,7 @@ def _records(found: Iterable[Any]) -> Iterator[dict[str, Any]]:
         yield _record(group)
 
 
-def _record(group: list[Any]) -> dict[str, Any]:
+def _record(group: list[Found]) -> dict[str, Any]:
     first = group[0].sentence
     spans = [entity.as_dict() for one in group for entity in one.entities]
     return {**({"id": first.doc} if first.doc else {}), "text": first.text, "spans": spans}
@@ -92,6 +102,7 @@ def _stdin() -> Iterator[Sentence]:
     for number, raw in enumerate(sys.stdin.buffer, 1):
         try:
             line = raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            line = line.removeprefix(BOM) if number == 1 else line
         except UnicodeDecodeError as error:
             raise DataError(
                 f"not UTF-8 at byte {error.start + 1} of the line", path="standard input", line=number

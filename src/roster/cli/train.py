@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from roster.config import METHODS, PRESETS, load_config, to_toml
 
@@ -22,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backbone", metavar="NAME_OR_DIR", help="encoder (default: roster-small-en, bundled)"
     )
-    parser.add_argument("--preset", choices=PRESETS, help="a set of values for a kind of data")
+    parser.add_argument(
+        "--preset", metavar="NAME", choices=PRESETS, help=f"values for a kind of data: {', '.join(PRESETS)}"
+    )
     parser.add_argument("--config", metavar="FILE", help="TOML file with values that differ from the preset")
     parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                         help="one value of the config; may be repeated")  # fmt: skip
@@ -35,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     if args.method:
         overrides.append(f'method="{args.method}"')
     if args.backbone:
-        overrides.append(f"backbone.name='{args.backbone}'")
+        overrides.append(f"backbone.name={json.dumps(args.backbone, ensure_ascii=False)}")
     config = load_config(preset=args.preset, file=args.config, overrides=overrides)
     if args.print_config:
         print(to_toml(config), end="")

@@ -106,7 +106,7 @@ class OwnAugmenter:
             wanted = torch.zeros_like(masked).flatten().index_fill(0, batch.at, True).view_as(masked)
         logits = self.lm.logits(batch.ids.masked_fill(masked, self.mask_id), batch.mask, wanted)
         old = batch.ids[wanted]
-        drawn = sample_top(logits, self.config.top_k, generator)
+        drawn = sample_top(self.vocabulary.known(logits), self.config.top_k, generator)
         new = batch.ids.clone()
         new[wanted] = torch.where(fits(drawn, old, self.vocabulary), drawn, old)
         return new
@@ -142,7 +142,9 @@ class OtherAugmenter:
         plan = theirs.reading_plan(TOKENS.get(device.type, 2048) // 2)
         with evaluating(self.lm.model), arithmetic(device, self.precision):
             for batch in theirs.batches(plan):
-                at, numbers = batch.at[single[batch.words]], batch.words[single[batch.words]]
+                # A word that the vocabulary does not know is one token too: the unknown one.
+                whole = single[batch.words] & ~self.vocabulary.special[batch.ids.flatten()[batch.at]]
+                at, numbers = batch.at[whole], batch.words[whole]
                 if not len(at):
                     continue
                 candidates = torch.zeros_like(batch.mask, dtype=torch.bool)
@@ -154,7 +156,8 @@ class OtherAugmenter:
                 logits = self.lm.logits(
                     batch.ids.masked_fill(masked, self.tokenizer.mask_token_id), batch.mask, masked
                 )
-                drawn, old = sample_top(logits, self.config.top_k, generator), batch.ids[masked]
+                drawn = sample_top(self.vocabulary.known(logits), self.config.top_k, generator)
+                old = batch.ids[masked]
                 good = fits(drawn, old, self.vocabulary)
                 for number, token in zip(number_at[masked][good].tolist(), drawn[good].tolist(), strict=True):
                     words[number] = self.tokenizer.decode([token]).strip() or words[number]

@@ -18,6 +18,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,36 +58,41 @@ class Run:
         """`sources` are the fingerprints of everything but the config that decides the result."""
         run = cls(Path(folder), log)
         made_from = {"layout": LAYOUT, "config": fingerprint(config.as_dict()), **sources}
+        run._refuse_strangers()
         try:
             run.points.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise RunError(f"{folder} is a file; a run needs a folder") from None
         except OSError as error:
             raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
-        run._take_lock()
-        marker = run.folder / "run.json"
-        if marker.exists():
-            run._check_same(marker, made_from)
-            run.results = run._read_results()
-        else:
-            strangers = [
-                p.name
-                for p in run.folder.iterdir()
-                if p.name not in ("points", ".lock") and not p.name.endswith(".part")
-            ]
-            if strangers:
-                raise RunError(
-                    f"{folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
-                )
-            write_text(run.folder / "config.toml", to_toml(config))
-            write_json(marker, {**made_from, "version": roster.__version__})
+        try:
+            run._take_lock()
+            marker = run.folder / "run.json"
+            if marker.exists():
+                run._check_same(marker, made_from)
+                run.results = run._read_results()
+            else:
+                write_json(marker, {**made_from, "version": roster.__version__})
+            if not (run.folder / "config.toml").exists():
+                write_text(run.folder / "config.toml", to_toml(config))
+        except BaseException:
+            run.close()
+            raise
         return run
 
+    def _refuse_strangers(self) -> None:
+        """Before anything is written: a folder that is neither new nor a run is somebody's."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"{self.folder} is a file; a run needs a folder")
+        if not self.folder.is_dir() or (self.folder / "run.json").exists():
+            return
+        names = sorted(p.name for p in self.folder.iterdir())
+        strangers = [name for name in names if name not in ("points", ".lock") and not name.endswith(".part")]
+        if strangers:
+            raise RunError(
+                f"{self.folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
+            )
+
     def _check_same(self, marker: Path, made_from: Mapping[str, Any]) -> None:
-        try:
-            before = json.loads(marker.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            raise RunError(f"{marker} is damaged; remove the folder {self.folder} and start again") from None
+        before = self._read_json(marker)
         different = [name for name, value in made_from.items() if before.get(name) != value]
         if different:
             names = {"layout": "by another version of roster", "config": "with another config",
@@ -143,8 +149,20 @@ class Run:
             raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
 
     def clean(self) -> None:
-        """What a finished run no longer needs."""
+        """Removes what a finished run no longer needs, and what a killed process left half-written."""
         shutil.rmtree(self.points, ignore_errors=True)
+        for part in [*self.folder.glob(".*.part"), *self.folder.glob(".*.old")]:
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+    def abandon(self) -> None:
+        """Leaves nothing of a run that could not begin, so that the corrected command can have its folder."""
+        if self.results or self.checkpoint_file.exists():
+            return
+        self.clean()
+        for name in ("run.json", "config.toml", "log.txt", ".lock"):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
 
     # -- the stage under way --------------------------------------------------------------------
 
@@ -190,13 +208,16 @@ class Run:
 
     def _read_results(self) -> dict[str, Any]:
         path = self.folder / "results.json"
-        if not path.exists():
-            return {}
+        return self._read_json(path) if path.exists() else {}
+
+    def _read_json(self, path: Path) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return found
-        except ValueError:
-            raise RunError(f"{path} is damaged; remove the folder {self.folder} and start again") from None
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            found = None
+        if not isinstance(found, dict):
+            raise RunError(f"{path} is damaged; remove the folder {self.folder} and start again")
+        return found
 
 
 def describe(facts: Mapping[str, Any]) -> str:

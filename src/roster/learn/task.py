@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_encoder, load_tokenizer
+from roster.backbone.loading import load_architecture, load_encoder, load_tokenizer
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
@@ -98,11 +98,7 @@ def max_positions(backbone: str) -> int | None:
 
     RoBERTa counts its positions from the padding number on, so it has fewer than its table is long.
     """
-    from transformers import AutoConfig
-
-    from roster.backbone.loading import resolve
-
-    config = AutoConfig.from_pretrained(resolve(backbone))
+    config = load_architecture(backbone)
     table = getattr(config, "max_position_embeddings", None)
     if not table or table < 0:
         return None

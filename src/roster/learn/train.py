@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from roster.backbone.loading import resolve
 from roster.config import Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
+from roster.errors import RosterError
 from roster.files import fingerprint
 from roster.learn.fine_tune import train_fine_tune
 from roster.learn.roster import train_roster
@@ -48,7 +50,7 @@ def train(
         if not opened.finished("model"):
             with timed("model") as clock:
                 with timed("data") as reading:
-                    task = Task.build(config, dataset.types, dataset.train, report)
+                    task = _task(config, dataset, report, opened)
                 opened.log(
                     f"data: {len(dataset.train)} sentences, {task.corpus.n_words} words, "
                     f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
@@ -64,10 +66,23 @@ def train(
         opened.close()
 
 
+def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]], run: Run) -> Task:
+    try:
+        return Task.build(config, dataset.types, dataset.train, report)
+    except RosterError:
+        run.abandon()
+        raise
+
+
 def backbone_fingerprint(config: Config) -> str:
     """A folder by what lies in it, a hub name by its name."""
     source = Path(resolve(config.backbone.name))
     if not source.is_dir():
         return fingerprint(config.backbone.name)
     files = sorted(p for p in source.iterdir() if p.suffix in (".json", ".safetensors", ".bin"))
-    return fingerprint(*[[p.name, p.stat().st_size] for p in files], (source / "config.json").read_bytes())
+    return fingerprint(*[[p.name, _digest(p)] for p in files])
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

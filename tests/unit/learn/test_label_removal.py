@@ -15,7 +15,9 @@ from roster.learn.label_removal import dropped_o, label_weights
 TAU = 0.7
 
 
-def weights(e: list[float], r: list[list[float]], labels: list[int], **options: bool) -> tuple[list[float], list[float]]:
+def weights(
+    e: list[float], r: list[list[float]], labels: list[int], **options: bool
+) -> tuple[list[float], list[float]]:
     found = label_weights(torch.tensor(e), torch.tensor(r), torch.tensor(labels), TAU, 0.9, **options)
     return found[0].tolist(), found[1].tolist()
 
@@ -71,8 +73,10 @@ HUNDREDTH = st.integers(0, 100)
     st.sampled_from([0, 25, 50, 75, 90, 100]),
     st.booleans(),
 )
-def test_against_a_loop(words: list[tuple[int, int, int]], tau: int, keep: int, remove_entities: bool) -> None:
-    """Whole hundredths, so that the loop is exact. `r` has the given value at the label, the rest elsewhere."""
+def test_against_a_loop(
+    words: list[tuple[int, int, int]], tau: int, keep: int, remove_entities: bool
+) -> None:
+    """Whole hundredths, so that the loop is exact. `r` has the given value at the label."""
     r = torch.zeros(len(words), 3, dtype=torch.float64)
     for i, (_, believed, label) in enumerate(words):
         r[i, max(label - 1, 0)] = believed / 100

@@ -21,7 +21,9 @@ from roster.model.batches import DeviceCorpus
 def test_masked_inputs(tiny: Path, toy: list[Sentence]) -> None:
     tokenizer = load_tokenizer(str(tiny))
     encoder = WordEncoder(tokenizer, 32)
-    corpus = DeviceCorpus.put(encoder.encode([s.words for s in toy]), tokenizer.pad_token_id, torch.device("cpu"))
+    corpus = DeviceCorpus.put(
+        encoder.encode([s.words for s in toy]), tokenizer.pad_token_id, torch.device("cpu")
+    )
     (batch,) = corpus.batches([np.arange(60)])
     special = torch.isin(batch.ids, torch.tensor(tokenizer.all_special_ids))
     mask = input_mask(0.3, encoder, torch.device("cpu"))

@@ -1,0 +1,195 @@
+"""The run folder: what it goes on with, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from roster.config import Config, load_config, read_config
+from roster.errors import RunError
+from roster.learn.run import Run, describe
+from roster.learn.train import backbone_fingerprint
+
+SOURCES = {"data": "d", "backbone": "b"}
+
+
+def names(folder: Path) -> set[str]:
+    return {p.name for p in folder.iterdir()}
+
+
+def test_results_and_tensors_survive(tmp_path: Path) -> None:
+    said: list[str] = []
+    run = Run.open(tmp_path / "r", Config(), SOURCES, said.append)
+    assert not run.finished("one")
+    run.finish("one", {"seconds": 1.5, "losses": [0.5, 0.25]}, {"w": torch.arange(3)})
+    run.finish("two", {"x": 1})
+    run.close()
+    again = Run.open(tmp_path / "r", Config(), SOURCES)
+    assert again.finished("one")
+    assert again.finished("two")
+    assert not again.finished("three")
+    assert again.results["stages"]["one"] == {"seconds": 1.5, "losses": [0.5, 0.25]}
+    assert again.tensors("one")["w"].tolist() == [0, 1, 2]
+    assert said == ["one: 1.5 s, loss 0.2500", "two: "]
+    log = (tmp_path / "r" / "log.txt").read_text().splitlines()
+    assert [line.split(" ", 2)[2] for line in log] == said
+    assert read_config(tmp_path / "r" / "config.toml") == Config()
+    again.clean()
+    assert names(tmp_path / "r") == {".lock", "config.toml", "run.json", "results.json", "log.txt"}
+    again.close()
+
+
+def test_a_stage_with_lost_tensors(tmp_path: Path) -> None:
+    run = Run.open(tmp_path, Config(), SOURCES)
+    run.finish("one", {}, {"w": torch.arange(3)})
+    (tmp_path / "points" / "one.safetensors").write_bytes(b"x")
+    with pytest.raises(RunError, match=r"damaged or incomplete.*remove the folder"):
+        run.tensors("one")
+    with pytest.raises(RunError, match="is missing"):
+        run.tensors("two")
+    run.close()
+
+
+@pytest.mark.parametrize(
+    ("config", "sources", "message"),
+    [
+        (load_config(overrides=["seed=1"]), SOURCES, "made with another config; give another folder"),
+        (Config(), {**SOURCES, "data": "x"}, "made from other data; give"),
+        (Config(), {**SOURCES, "backbone": "x"}, "made with another backbone; give"),
+        (
+            load_config(overrides=["seed=1"]),
+            {**SOURCES, "data": "x"},
+            "with another config and from other data",
+        ),
+    ],
+)
+def test_another_run_is_refused(
+    config: Config, sources: dict[str, str], message: str, tmp_path: Path
+) -> None:
+    run = Run.open(tmp_path, Config(), SOURCES)
+    run.finish("one", {"x": 1})
+    run.close()
+    with pytest.raises(RunError, match=message) as caught:
+        Run.open(tmp_path, config, sources)
+    # A refused folder is as it was, and free, even while somebody holds the error (as a notebook does).
+    again = Run.open(tmp_path, Config(), SOURCES)
+    assert again.results == {"stages": {"one": {"x": 1}}}
+    again.close()
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_another_layout(tmp_path: Path) -> None:
+    Run.open(tmp_path, Config(), SOURCES).close()
+    marker = tmp_path / "run.json"
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "layout": 99}))
+    with pytest.raises(RunError, match="by another version of roster"):
+        Run.open(tmp_path, Config(), SOURCES)
+
+
+@pytest.mark.parametrize("name", ["run.json", "results.json"])
+@pytest.mark.parametrize("content", ["{", "", "[1]", "\xff"])
+def test_damaged_files(name: str, content: str, tmp_path: Path) -> None:
+    run = Run.open(tmp_path, Config(), SOURCES)
+    run.finish("one", {})
+    run.close()
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
+    with pytest.raises(RunError, match=f"{name} is damaged; remove the folder"):
+        Run.open(tmp_path, Config(), SOURCES)
+
+
+def test_foreign_files_are_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(RunError, match=r"holds other files \(thesis\.tex"):
+        Run.open(tmp_path, Config(), SOURCES)
+    assert names(tmp_path) == {"thesis.tex"}
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(RunError, match="is a file; a run needs a folder"):
+        Run.open(tmp_path / "file", Config(), SOURCES)
+    with pytest.raises(RunError, match="cannot make the run folder"):
+        Run.open(tmp_path / "file" / "x", Config(), SOURCES)
+
+
+def test_a_crash_before_the_first_file(tmp_path: Path) -> None:
+    """An empty folder of points, a lock, a half-written file: still a new run."""
+    (tmp_path / "points").mkdir()
+    (tmp_path / ".lock").touch()
+    (tmp_path / ".config.toml.abc.part").touch()
+    Run.open(tmp_path, Config(), SOURCES).close()
+
+
+LOCK = """
+import sys
+from roster.config import Config
+from roster.learn.run import Run
+try:
+    Run.open(sys.argv[1], Config(), {"data": "d", "backbone": "b"})
+except Exception as error:
+    print(type(error).__name__, error)
+else:
+    print("opened")
+"""
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    run = Run.open(tmp_path, Config(), SOURCES)
+
+    def other() -> str:
+        command = [sys.executable, "-c", LOCK, str(tmp_path)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    with pytest.raises(RunError, match="another process is training in"):
+        Run.open(tmp_path, Config(), SOURCES)
+    assert other().startswith("RunError another process is training in")
+    run.close()
+    assert other() == "opened\n"
+
+
+def test_checkpoints_are_not_too_frequent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from roster.learn.loop import Checkpoint
+
+    def take() -> Checkpoint:
+        taken.append(1)
+        return Checkpoint(1, {"model.w": torch.zeros(1)})
+
+    taken: list[int] = []
+    run = Run.open(tmp_path, Config(), SOURCES)
+    run.after_epoch("one", 3)(1, take)
+    assert not taken  # the last one is too young
+    monkeypatch.setenv("ROSTER_CHECKPOINT_SECONDS", "0")
+    run.after_epoch("one", 3)(3, take)
+    assert not taken  # the stage is over anyway
+    run.after_epoch("one", 3)(1, take)
+    assert taken
+    assert run.checkpoint("one") is not None
+    run.finish("one", {})
+    assert run.checkpoint("one") is None
+    run.close()
+
+
+def test_describe() -> None:
+    facts = {"seconds": 61.25, "peak_memory": 2**30, "peak_gpu_memory": 2**20 * 5, "losses": [1.0, 0.12345],
+             "scores": {"test": {"precision": 0.5, "recall": 0.25, "f1": 1 / 3}}}  # fmt: skip
+    assert describe(facts) == (
+        "61.2 s, memory 1.00 GiB, GPU memory 5 MiB, loss 0.1235, test P/R/F1 0.500/0.250/0.333"
+    )
+
+
+def test_a_backbone_is_known_by_its_content(tiny: Path, tmp_path: Path) -> None:
+    def fingerprint(folder: Path) -> str:
+        return backbone_fingerprint(load_config(overrides={"backbone.name": str(folder)}))
+
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    assert fingerprint(copy) == fingerprint(tiny)
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1  # other weights of the same size
+    (copy / "model.safetensors").write_bytes(weights)
+    assert fingerprint(copy) != fingerprint(tiny)

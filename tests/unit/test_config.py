@@ -1,0 +1,212 @@
+"""The config: what it takes, what it refuses and in which words."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roster.config import PRESETS, Config, from_dict, load_config, read_config, to_toml
+from roster.errors import ConfigError
+
+
+def options() -> list[tuple[str, Any, Any]]:
+    """(dotted name, default, metadata) of every option."""
+    found = []
+    for f in dataclasses.fields(Config):
+        value = getattr(Config(), f.name)
+        if dataclasses.is_dataclass(value):
+            found += [
+                (f"{f.name}.{g.name}", getattr(value, g.name), g.metadata) for g in dataclasses.fields(value)
+            ]
+        else:
+            found.append((f.name, value, f.metadata))
+    return found
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    """Any config that the options allow, extremes included."""
+    overrides: dict[str, Any] = {}
+    for name, default, meta in options():
+        low, high = meta["low"], meta["high"]
+        if isinstance(default, bool):
+            value: Any = draw(st.booleans())
+        elif isinstance(default, int):
+            value = draw(st.integers(low, high if high is not None else 10**9))
+        elif isinstance(default, float):
+            value = draw(st.floats(low, high if high is not None else 1e9))
+        elif meta["choices"]:
+            value = draw(st.sampled_from(meta["choices"]))
+        else:
+            value = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
+        overrides[name] = value
+    if overrides["augmentation.by"] == "trained":
+        overrides["augmentation.masked_lm"] = ""
+    return load_config(overrides=overrides)
+
+
+@given(config=configs(), comments=st.booleans())
+def test_toml_round_trip(config: Config, comments: bool, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / "config.toml"
+    path.write_text(to_toml(config, comments=comments), encoding="utf-8")
+    assert read_config(path) == config
+
+
+def test_the_file_documents_every_option() -> None:
+    text = to_toml(Config())
+    for name, _, meta in options():
+        assert f"# {meta['doc']}\n{name.split('.')[-1]} = " in text
+    assert "#" not in to_toml(Config(), comments=False)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_loads(name: str) -> None:
+    assert load_config(preset=name) != Config() or name == "paper-conll03"
+
+
+# algorithm.md, section 6: length, epochs of the three stages, U, U'
+PAPER = {
+    "conll03": (150, 3, 2, 5, 200, 100),
+    "ontonotes5": (180, 3, 2, 1, 200, 100),
+    "wikigold": (120, 5, 10, 5, 60, 100),
+}
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_presets_of_the_paper(name: str) -> None:
+    c = load_config(preset=f"paper-{name}")
+    found = (c.backbone.max_length, c.noise_robust.epochs, c.ensemble.epochs, c.self_training.epochs,
+             c.noise_robust.update_every, c.self_training.update_every)  # fmt: skip
+    assert found == PAPER[name]
+    rates = (c.noise_robust.learning_rate, c.ensemble.learning_rate, c.self_training.learning_rate)
+    assert rates == (3e-5, 1e-5, 5e-7)
+    assert (c.noise_robust.head_learning_rate, c.ensemble.head_learning_rate) == (0, 0)
+    # Sections 2 to 5.
+    n, a, o = c.noise_robust, c.augmentation, c.optimiser
+    assert (c.method, n.q, n.tau, n.keep_minority, n.drop_o) == ("roster", 0.7, 0.7, 0.9, 0.5)
+    assert (n.remove_labels, n.remove_entities, n.mask_inputs) == (True, False, 0)
+    assert (c.ensemble.enabled, c.ensemble.models, c.self_training.enabled) == (True, 5, True)
+    assert (c.self_training.threshold, c.self_training.agreement) == (0.8, True)
+    assert (a.enabled, a.by, a.masked_lm, a.mask, a.top_k) == (True, "frozen", "", 0.15, 5)
+    assert (o.batch_size, o.weight_decay, o.warmup, o.clip) == (32, 0.01, 0.1, 1.0)
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("seed = 5\n[noise_robust]\nepochs = 7\nq = 0.1\n")
+    c = load_config(preset="paper-wikigold", file=file, overrides=["noise_robust.q=0.2"])
+    assert (c.seed, c.noise_robust.epochs, c.noise_robust.q) == (5, 7, 0.2)
+    assert c.noise_robust.update_every == 60  # the preset's
+    assert load_config(overrides=["seed=1", "seed=2"]).seed == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ("noise_robust.q=0.5", "noise_robust.q", 0.5),
+        ("noise_robust.q=1", "noise_robust.q", 1.0),
+        ("noise_robust.learning_rate=1e-4", "noise_robust.learning_rate", 1e-4),
+        ("ensemble.models=3", "ensemble.models", 3),
+        ("ensemble.models=3.0", "ensemble.models", 3),
+        ("self_training.enabled=false", "self_training.enabled", False),
+        ("backbone.name=bert-base-cased", "backbone.name", "bert-base-cased"),
+        ('backbone.name="my folder"', "backbone.name", "my folder"),
+        ("backbone.name=/a/b=c", "backbone.name", "/a/b=c"),
+        (" method = fine-tune ", "method", "fine-tune"),
+        ("augmentation.masked_lm=", "augmentation.masked_lm", ""),
+    ],
+)
+def test_overrides(text: str, path: str, value: object) -> None:
+    found: Any = load_config(overrides=[text])
+    for part in path.split("."):
+        found = getattr(found, part)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_overrides_as_a_mapping() -> None:
+    c = load_config(overrides={"noise_robust.q": 0.5, "ensemble": {"models": 2}})
+    assert (c.noise_robust.q, c.ensemble.models) == (0.5, 2)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("noise_robust.qq=1", r"there is no option 'noise_robust\.qq'; did you mean 'noise_robust\.q'\?"),
+        ("noise_robust.epoch=1", r"did you mean 'noise_robust\.epochs'\?"),
+        ("noise-robust.epochs=1", r"did you mean 'noise_robust'\?"),
+        ("sed=1", r"did you mean 'seed'\?"),
+        ("zzz=1", r"there is no option 'zzz'; here are method, seed, backbone"),
+        ("seed.x=1", "'seed' is an option, not a section"),
+        ("ensemble=1", "'ensemble' is a section, with the options enabled, models"),
+        ("noise_robust.q.x=1", r"'noise_robust\.q' is an option, not a section"),
+        ("seed", "expected a.b=value"),
+        ("=3", "expected a.b=value"),
+        ("noise_robust.q=2", r"'noise_robust\.q' must be between 0 and 1, not 2"),
+        ("noise_robust.q=-0.1", "between 0 and 1"),
+        ("noise_robust.q=nan", "between 0 and 1, not nan"),
+        ("noise_robust.learning_rate=nan", "at least 0, not nan"),
+        ("noise_robust.learning_rate=inf", "must be finite"),
+        ("noise_robust.learning_rate=1" + "0" * 400, "must be"),
+        ("noise_robust.epochs=-1", "at least 1, not -1"),
+        ("noise_robust.epochs=0", "at least 1, not 0"),
+        ("noise_robust.epochs=1.5", "must be a whole number, not 1.5"),
+        ("noise_robust.epochs=nan", "must be a whole number"),
+        ("noise_robust.epochs=true", "must be a whole number, not True"),
+        ("noise_robust.q=true", "must be a number, not True"),
+        ("noise_robust.epochs=many", "must be a whole number, not 'many'"),
+        ("noise_robust.epochs=[1]", r"must be a whole number, not \[1\]"),
+        ("ensemble.enabled=1", "must be true or false, not 1"),
+        ("ensemble.enabled=yes", "must be true or false, not 'yes'"),
+        ("backbone.name=3", "must be text, not 3"),
+        ("backbone.name=", "'backbone.name' is empty"),
+        ("method=bond", "must be one of roster, fine-tune, not 'bond'"),
+        ("optimiser.precision=fp16", "one of auto, float32, bfloat16"),
+        ("seed=-1", "between 0 and 2147483647"),
+        ("optimiser.clip=0", "at least 1e-06"),
+    ],
+)
+def test_refused(override: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_config(overrides=[override])
+
+
+def test_what_no_field_can_see_alone() -> None:
+    pair = {"augmentation.by": "trained", "augmentation.masked_lm": "bert-base-cased"}
+    with pytest.raises(ConfigError, match="augments with the model itself"):
+        load_config(overrides=pair)
+    assert load_config(overrides={**pair, "augmentation.by": "frozen"}).augmentation.masked_lm
+
+
+def test_files_that_are_no_config(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    with pytest.raises(ConfigError, match=r"c\.toml: no such config file"):
+        read_config(path)
+    path.write_text("seed = = 3")
+    with pytest.raises(ConfigError, match=r"c\.toml: not a TOML file.*line 1"):
+        load_config(file=path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="not a TOML file"):
+        load_config(file=path)
+    with pytest.raises(ConfigError, match="directory"):
+        load_config(file=tmp_path)
+    path.write_text("[noise_robust]\nqqq = 1\n")
+    with pytest.raises(ConfigError, match=r"c\.toml: there is no option 'noise_robust\.qqq'"):
+        load_config(file=path)
+    path.write_text("\ufeffseed = 3\n", encoding="utf-8")
+    assert load_config(file=path).seed == 3
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(ConfigError, match="there is no preset 'conll'; the presets are small, "):
+        load_config(preset="conll")
+
+
+def test_defaults_are_allowed() -> None:
+    assert from_dict({}) == Config() == load_config()
+    assert from_dict(Config().as_dict()) == Config()
