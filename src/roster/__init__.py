@@ -7,8 +7,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,15 +23,3 @@ def __getattr__(name: str) -> Any:
 
         return getattr(import_module("roster.api"), name)
     raise AttributeError(f"module 'roster' has no attribute '{name}'")
-
-
-class _Package(ModuleType):
-    """`roster.label` and `roster.evaluate` are functions here, and modules by those names: importing
-    such a module must not put it in the function's place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in __all__ or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -10,8 +10,9 @@ from roster.config import Config, load_config
 from roster.corpus.dataset import Dataset
 from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
-from roster.evaluate import Evaluation, evaluate_sentences
+from roster.errors import ConfigError
 from roster.infer.recogniser import Entity, Recogniser, load
+from roster.scores import Evaluation, evaluate_sentences
 
 __all__ = ["Entity", "Recogniser", "evaluate", "label", "load", "train"]
 
@@ -20,8 +21,8 @@ Source = str | Path | Iterable[Sentence]
 
 def label(corpus: Source, dictionary: str | Path, *, format: str | None = None) -> Iterator[Sentence]:
     """Distant labels: every name of the dictionary, by exact longest match."""
-    from roster.label.dictionary import read_dictionary
-    from roster.label.matcher import Matcher
+    from roster.distant.dictionary import read_dictionary
+    from roster.distant.matcher import Matcher
 
     return Matcher(read_dictionary(dictionary)).label(_sentences(corpus, format))
 
@@ -41,6 +42,10 @@ def train(
     from roster.learn.train import train as run_training
 
     if isinstance(config, Config):
+        if method or backbone or preset or overrides:
+            raise ConfigError(
+                "a Config is complete; put method, backbone and overrides into it, or give a file"
+            )
         chosen = config
     else:
         extra = dict(overrides or {})

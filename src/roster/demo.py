@@ -12,12 +12,12 @@ from roster.config import load_config
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
-from roster.evaluate import Evaluation, evaluate_sentences
+from roster.distant.dictionary import read_dictionary
+from roster.distant.matcher import Matcher
 from roster.files import write_json, write_text
 from roster.infer.recogniser import load
-from roster.label.dictionary import read_dictionary
-from roster.label.matcher import Matcher
 from roster.learn.train import train
+from roster.scores import Evaluation, evaluate_sentences
 
 METHODS = ("fine-tune", "roster")
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from roster.corpus.io import FORMATS, read
-from roster.evaluate import Evaluation, evaluate_sentences
+from roster.scores import Evaluation, evaluate_sentences
 
 HELP = """\
 Strict entity precision, recall and F1: a span counts when its borders and its type are right.

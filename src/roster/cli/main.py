@@ -108,6 +108,9 @@ def _fail(debug: bool, message: str, code: int) -> int:
 
 
 def entry() -> None:
+    # Threads that wait must sleep, not spin: with one other busy process on two cores, spinning makes
+    # training three times slower, and alone it gains 5 %. Read by the OpenMP runtime when torch loads.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     sys.exit(main())
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from roster.config import METHODS, PRESETS, load_config, to_toml
+from roster.corpus.io import FORMATS
 
 HELP = """\
 Train a recogniser on a data set with distant labels. DATASET is a folder (train_text.txt and
@@ -29,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="TOML file with values that differ from the preset")
     parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                         help="one value of the config; may be repeated")  # fmt: skip
-    parser.add_argument("--format", metavar="NAME", help="format of the data, where it is not recognised")
+    parser.add_argument(
+        "--format", metavar="NAME", choices=FORMATS,
+        help=f"format of the data, where it is not recognised: {', '.join(FORMATS)}",
+    )  # fmt: skip
     parser.add_argument("--print-config", action="store_true", help="print the effective config and stop")
 
 

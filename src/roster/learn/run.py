@@ -184,7 +184,11 @@ class Run:
 
     def after_epoch(self, stage: str, epochs: int) -> Callable[[int, Callable[[], Checkpoint]], None]:
         """Saves a checkpoint after an epoch, if the last one is old enough to be worth it."""
-        every = float(os.environ.get("ROSTER_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS))
+        told = os.environ.get("ROSTER_CHECKPOINT_SECONDS", str(CHECKPOINT_SECONDS))
+        try:
+            every = float(told)
+        except ValueError:
+            raise RunError(f"ROSTER_CHECKPOINT_SECONDS must be a number of seconds, not {told!r}") from None
 
         def save(epoch: int, take: Callable[[], Checkpoint]) -> None:
             if epoch < epochs and time.monotonic() - self._saved_at >= every:

@@ -14,12 +14,12 @@ from roster.backbone.loading import load_architecture, load_encoder, load_tokeni
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
-from roster.evaluate import Evaluation, evaluate_spans
 from roster.learn.loop import derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode
 from roster.model.heads import HEADS, OneHead, TwoHeads
 from roster.model.reading import choose_device, read_probabilities
+from roster.scores import Evaluation, evaluate_spans
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roster.backbone.loading import resolve
+from roster.backbone.loading import load_masked_lm, resolve
 from roster.config import Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
@@ -17,7 +17,7 @@ from roster.learn.fine_tune import train_fine_tune
 from roster.learn.roster import train_roster
 from roster.learn.run import Run
 from roster.learn.task import Task
-from roster.model.folder import save_model
+from roster.model.folder import is_model, save_model
 from roster.progress import timed
 
 METHODS: dict[str, Callable[[Task, Run], Any]] = {"roster": train_roster, "fine-tune": train_fine_tune}
@@ -47,7 +47,7 @@ def train(
         run, config, {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}, log
     )
     try:
-        if not opened.finished("model"):
+        if not (opened.finished("model") and is_model(opened.folder / "model")):
             with timed("model") as clock:
                 with timed("data") as reading:
                     task = _task(config, dataset, report, opened)
@@ -67,7 +67,11 @@ def train(
 
 
 def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]], run: Run) -> Task:
+    """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
+        augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
+        if augments and not run.results:
+            load_masked_lm(config.augmentation.masked_lm or config.backbone.name)
         return Task.build(config, dataset.types, dataset.train, report)
     except RosterError:
         run.abandon()

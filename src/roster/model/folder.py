@@ -40,10 +40,19 @@ def save_model(
 ) -> None:
     with atomic_folder(folder) as part:
         model.encoder.config.save_pretrained(part)
-        tokenizer.save_pretrained(part)
+        _save_tokenizer(tokenizer, part)
         save_tensors(part / "model.safetensors", model.state_dict())
         write_text(part / "config.toml", config)
         write_json(part / "roster.json", asdict(ModelFacts(model.kind, types, max_length)))
+
+
+def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
+    try:
+        tokenizer.save_pretrained(folder)
+    except OSError:
+        raise
+    except Exception as error:  # the tokenizers library knows only this one, for a full disk too
+        raise OSError(str(error)) from error
 
 
 def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roster.corpus import detect, load_dataset, read, write
-from roster.evaluate import evaluate_sentences
+from roster.scores import evaluate_sentences
 
 FOLDER = Path(__file__).parents[3].parent / "shared" / "benchmarks"
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"no benchmarks at {FOLDER}")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
-from roster.evaluate import evaluate_sentences
 from roster.infer.recogniser import Recogniser, load
 from roster.model.batches import DeviceCorpus
 from roster.model.reading import read_probabilities
+from roster.scores import evaluate_sentences
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence, Span
-from roster.label.matcher import Matcher
+from roster.distant.matcher import Matcher
 
 WORD = st.sampled_from(["a", "b", "c", "A"])
 NAME = st.lists(WORD, min_size=1, max_size=4).map(tuple)

@@ -10,7 +10,7 @@ from roster.corpus import tags
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
-from roster.evaluate import Evaluation, evaluate_sentences, evaluate_spans
+from roster.scores import Evaluation, evaluate_sentences, evaluate_spans
 
 TAG = st.just("O") | st.builds("{}-{}".format, st.sampled_from("BI"), st.sampled_from(["A", "B", "C"]))
 

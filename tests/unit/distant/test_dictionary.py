@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from roster.distant.dictionary import read_dictionary
 from roster.errors import DataError
-from roster.label.dictionary import read_dictionary
 
 
 def test_names_types_header_and_more_columns(tmp_path: Path) -> None:

@@ -1,0 +1,277 @@
+"""From a labelled folder to a model that finds entities, by commands and from Python."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import roster as package
+from roster.config import read_config
+from roster.corpus.io import read
+from roster.corpus.sentence import Sentence, Span
+from roster.errors import ConfigError
+
+STAGES = {
+    "roster": ["member-0", "member-1", "mean-of-members", "ensemble", "self-training", "model"],
+    "fine-tune": ["fine-tune", "model"],
+}
+WEIGHTS = Path("model") / "model.safetensors"
+
+
+def results(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "results.json").read_text())
+    return found
+
+
+def records(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_the_run_folder(method: str, runs: dict[str, Path]) -> None:
+    run = runs[method]
+    assert {p.name for p in run.iterdir()} == {
+        ".lock", "config.toml", "run.json", "log.txt", "results.json", "model"
+    }  # fmt: skip
+    assert {"roster.json", "config.json", "tokenizer.json", "model.safetensors", "config.toml"} <= {
+        p.name for p in (run / "model").iterdir()
+    }
+    assert read_config(run / "config.toml").method == method
+    assert (run / "model" / "config.toml").read_bytes() == (run / "config.toml").read_bytes()
+    assert {"config", "data", "backbone", "layout"} <= set(json.loads((run / "run.json").read_text()))
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_every_stage_is_logged(method: str, runs: dict[str, Path]) -> None:
+    stages = results(runs[method])["stages"]
+    assert list(stages) == STAGES[method]
+    log = (runs[method] / "log.txt").read_text().splitlines()
+    for stage, facts in stages.items():
+        (line,) = [line for line in log if f" {stage}: " in line]
+        if stage != "mean-of-members":
+            assert facts["seconds"] > 0
+            assert facts["peak_memory"] > 50 * 2**20
+            assert " s, memory " in line
+        if stage != "model":
+            assert set(facts["scores"]) == {"test"}
+            assert "test P/R/F1" in line
+    assert any("data: 60 sentences" in line for line in log)
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_it_learned(method: str, runs: dict[str, Path], corpus: Path, roster: Any) -> None:
+    done = roster("evaluate", runs[method], corpus / "test_text.txt", "--json")
+    assert done.code == 0, done.err
+    scores = json.loads(done.out)
+    assert set(scores) == {"precision", "recall", "f1", "support", "types"}
+    assert set(scores["types"]) == {"PER", "LOC"}
+    assert scores["support"] == (corpus / "test_label_true.txt").read_text().count("B-")
+    # Nothing found scores 0; one type everywhere, with all borders right, about 0.5.
+    assert scores["f1"] > 0.8
+    last = results(runs[method])["stages"][STAGES[method][-2]]["scores"]["test"]
+    assert scores == last
+
+
+def test_evaluate_prints_a_table(model: Path, corpus: Path, roster: Any) -> None:
+    done = roster.cold("evaluate", model, corpus / "test_text.txt")
+    assert done.code == 0, done.err
+    assert [line.split()[0] for line in done.out.splitlines()] == ["type", "LOC", "PER", "all"]
+
+
+TEXTS = [
+    "Mr Ada lives in Oslo .",
+    "  it rained\tin   Lima all day .  Mr Hugo said nothing . ",
+    "",
+    "yesterday Mr Boris\u00a0said \U0001f600 nothing in Turin .",
+]
+
+
+def check_offsets(found: list[dict[str, Any]], texts: list[str]) -> None:
+    assert [record["text"] for record in found] == texts
+    assert sum(len(record["spans"]) for record in found) >= 4
+    for record in found:
+        for span in record["spans"]:
+            assert record["text"][span["start"] : span["end"]] == span["text"]
+            assert 0 < span["score"] <= 1
+            assert span["label"] in ("PER", "LOC")
+
+
+def test_predict_from_standard_input(model: Path, roster: Any) -> None:
+    done = roster.cold("predict", model, input="\n".join(TEXTS))
+    assert (done.code, done.err) == (0, "")
+    check_offsets(records(done.out), TEXTS)
+    first = records(done.out)[0]["spans"]
+    assert [(s["text"], s["label"], s["start"]) for s in first] == [("Ada", "PER", 3), ("Oslo", "LOC", 16)]
+
+
+def test_predict_from_a_file(model: Path, roster: Any, tmp_path: Path) -> None:
+    (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    done = roster("predict", model, tmp_path / "texts.txt", "-o", tmp_path / "out.jsonl")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    check_offsets(records((tmp_path / "out.jsonl").read_text(encoding="utf-8")), TEXTS)
+    same = roster("predict", model, stdin="\n".join(TEXTS))
+    assert same.out == (tmp_path / "out.jsonl").read_text(encoding="utf-8")
+
+
+def test_predict_from_a_folder(model: Path, roster: Any, tmp_path: Path) -> None:
+    texts = {
+        "a.txt": "Mr Ada lives in Oslo .\n\nIt rained\nin Lima all day .\n",
+        "b.txt": "Mr Hugo met Mr Greta .",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    done = roster("predict", model, tmp_path)
+    assert done.code == 0, done.err
+    check_offsets(records(done.out), list(texts.values()))
+    assert [record["id"] for record in records(done.out)] == list(texts)
+
+
+def test_predict_to_another_format(model: Path, corpus: Path, roster: Any, tmp_path: Path) -> None:
+    """Predictions in a file score what the model scores."""
+    done = roster("predict", model, corpus / "test_text.txt", "-o", tmp_path / "found.conll")
+    assert done.code == 0, done.err
+    from_file = roster("evaluate", tmp_path / "found.conll", corpus / "test_text.txt", "--json")
+    assert from_file.out == roster("evaluate", model, corpus / "test_text.txt", "--json").out
+    refused = roster("predict", model, corpus / "test_text.txt", "--to", "conll")
+    assert refused.code == 2
+    assert "give -o OUT" in refused.err
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_the_written_config_gives_the_same_run(
+    method: str, runs: dict[str, Path], corpus: Path, roster: Any, tmp_path: Path
+) -> None:
+    """Bit for bit, in another folder and another process."""
+    other = tmp_path / "other"
+    done = roster("train", corpus, "-o", other, "--config", runs[method] / "config.toml")
+    assert done.code == 0, done.err
+    assert (other / WEIGHTS).read_bytes() == (runs[method] / WEIGHTS).read_bytes()
+    assert (other / "config.toml").read_bytes() == (runs[method] / "config.toml").read_bytes()
+
+
+def test_another_seed_gives_another_model(
+    runs: dict[str, Path], corpus: Path, settings: Path, roster: Any, tmp_path: Path
+) -> None:
+    options = ("--config", settings, "--method", "fine-tune", "--set", "seed=6")
+    assert roster("train", corpus, "-o", tmp_path / "other", *options).code == 0
+    assert (tmp_path / "other" / WEIGHTS).read_bytes() != (runs["fine-tune"] / WEIGHTS).read_bytes()
+
+
+def test_python_does_what_the_commands_do(
+    runs: dict[str, Path], corpus: Path, roster: Any, tmp_path: Path
+) -> None:
+    run = runs["fine-tune"]
+    ner = package.train(corpus, tmp_path / "run", config=run / "config.toml")
+    # Another process may sum in another order (threads), so scores are compared closely, labels exactly.
+    printed = json.loads(roster("evaluate", run, corpus / "test_text.txt", "--json").out)
+    for predicted in (ner, run, tmp_path / "run" / "model"):
+        assert package.evaluate(predicted, corpus / "test_text.txt").as_dict() == printed
+    lines = records(roster("predict", run, stdin="\n".join(TEXTS)).out)
+    assert [entity.text for entity in package.load(run)(TEXTS[0])] == [s["text"] for s in lines[0]["spans"]]
+    for found, line in zip(ner.pipe(TEXTS), lines, strict=True):
+        for entity, span in zip(found, line["spans"], strict=True):
+            assert entity.as_dict() == {**span, "score": pytest.approx(span["score"], abs=2e-4)}
+
+
+def test_a_config_is_complete(runs: dict[str, Path], corpus: Path, tmp_path: Path) -> None:
+    config = read_config(runs["roster"] / "config.toml")
+    with pytest.raises(ConfigError, match="a Config is complete"):
+        package.train(corpus, tmp_path / "run", config=config, method="fine-tune")
+    assert not (tmp_path / "run").exists()
+
+
+def test_python_labels(tmp_path: Path) -> None:
+    (tmp_path / "names.tsv").write_text("surface\ttype\nNew Lima\tLOC\nLima\tLOC\nAda\tPER\n")
+    (tmp_path / "corpus.txt").write_text("Ada left New Lima for Lima.\nNothing here.\n")
+    found = list(package.label(tmp_path / "corpus.txt", tmp_path / "names.tsv"))
+    assert found[0].spans == (Span(0, 1, "PER"), Span(2, 4, "LOC"), Span(5, 6, "LOC"))
+    assert found[1].spans == ()
+    given = package.label([Sentence.from_words(["Ada"], ())], tmp_path / "names.tsv")
+    assert [s.spans for s in given] == [(Span(0, 1, "PER"),)]
+
+
+SHORT = ("noise_robust.epochs=1", "ensemble.epochs=1", "self_training.epochs=1", "fine_tune.epochs=1")
+
+
+@pytest.fixture
+def short(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A run of one epoch a stage, with some options set."""
+
+    def train(*options: str, backbone: str | Path | None = None) -> Path:
+        overrides = [part for option in (*SHORT, *options) for part in ("--set", option)]
+        chosen = ["--backbone", backbone] if backbone else []
+        done = roster("train", corpus, "-o", tmp_path / "run", "--config", settings, *overrides, *chosen)
+        assert done.code == 0, done.err
+        assert (tmp_path / "run" / WEIGHTS).is_file()
+        return tmp_path / "run"
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("option", "left_out"),
+    [
+        ("ensemble.enabled=false", {"member-1", "mean-of-members", "ensemble"}),
+        ("self_training.enabled=false", {"self-training"}),
+        ("augmentation.enabled=false", set()),
+        ("noise_robust.remove_labels=false", set()),
+        ("noise_robust.q=0", set()),
+        ("noise_robust.drop_o=0", set()),
+        ("augmentation.by=trained", set()),
+        ("noise_robust.mask_inputs=0.2", set()),
+        ("noise_robust.remove_entities=true", set()),
+    ],
+)
+def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[..., Path]) -> None:
+    run = short(option, "noise_robust.update_every=3")
+    stages = results(run)["stages"]
+    assert list(stages) == [stage for stage in STAGES["roster"] if stage not in left_out]
+    member = stages["member-0"]
+    if option == "noise_robust.remove_labels=false":
+        assert member["kept_type_labels"] == 1.0
+        assert member["kept_o_labels"] == pytest.approx(0.5, abs=0.01)
+    if option == "noise_robust.drop_o=0":
+        assert member["kept_o_labels"] != pytest.approx(0.5, abs=0.01)
+
+
+def test_everything_switched_off(short: Callable[..., Path]) -> None:
+    run = short("ensemble.enabled=false", "self_training.enabled=false", "noise_robust.remove_labels=false",
+                "noise_robust.q=0", "noise_robust.drop_o=0")  # fmt: skip
+    stages = results(run)["stages"]
+    assert list(stages) == ["member-0", "model"]
+    assert (stages["member-0"]["kept_type_labels"], stages["member-0"]["kept_o_labels"]) == (1.0, 1.0)
+
+
+def test_a_hub_name(short: Callable[..., Path], backbone: Path, environment: dict[str, str]) -> None:
+    """`owner/name`, from the Hugging Face cache (there is no network in a test)."""
+    place = Path(environment["HF_HOME"]) / "hub" / "models--toys--tiny-encoder"
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    shutil.copytree(backbone, place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs" / "main").write_text(commit)
+    run = short("ensemble.enabled=false", backbone="toys/tiny-encoder")
+    assert read_config(run / "config.toml").backbone.name == "toys/tiny-encoder"
+
+
+def test_a_folder_name(short: Callable[..., Path], backbone: Path, tmp_path: Path) -> None:
+    """Any folder, whatever its name holds."""
+    odd = tmp_path / 'it\'s a "tiny" \\ encodér'
+    shutil.copytree(backbone, odd)
+    run = short("ensemble.enabled=false", "self_training.enabled=false", backbone=odd)
+    assert read_config(run / "config.toml").backbone.name == str(odd)
+
+
+def test_one_labelled_file(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+    """Any format, and types from the labels; nothing to score on, so nothing is scored."""
+    assert roster("convert", corpus / "train_text.txt", tmp_path / "toy.jsonl").code == 0
+    assert list(read(tmp_path / "toy.jsonl")) == list(read(corpus / "train_text.txt"))
+    done = roster("train", tmp_path / "toy.jsonl", "-o", tmp_path / "run", "--config", settings,
+                  "--method", "fine-tune", "--set", "fine_tune.epochs=1")  # fmt: skip
+    assert done.code == 0, done.err
+    assert results(tmp_path / "run")["stages"]["fine-tune"]["scores"] == {}
+    assert json.loads((tmp_path / "run" / "model" / "roster.json").read_text())["types"] == ["LOC", "PER"]
