@@ -41,7 +41,7 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     """Only the command that is asked for is imported, so that `roster --help` answers at once."""
     top = Parser(
         prog="roster",
-        description=roster.__doc__,
+        description=(roster.__doc__ or "").partition("\n")[0],
         epilog="Try it: roster demo. Help on a command: roster train --help.",
         formatter_class=Formatter,
     )
