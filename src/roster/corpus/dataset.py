@@ -77,7 +77,7 @@ class Dataset:
             raise DataError("there is no sentence to train on", path=self.parts["train"].paths[0])
         if all(sentence.spans is None for sentence in sentences):
             raise DataError(
-                "the sentences have no labels; make distant ones from a dictionary with roster.label() in Python",
+                "the sentences have no labels; make some from a dictionary (in Python: roster.label())",
                 path=self.parts["train"].paths[0],
             )
         return sentences
