@@ -90,12 +90,15 @@ def table(scores: dict[str, Evaluation]) -> str:
 
 
 def marked(sentence: Sentence) -> str:
-    """The sentence with its spans in brackets: `[Oslo LOC]`."""
-    words = list(sentence.words)
-    for span in sentence.spans or ():
-        words[span.start] = f"[{words[span.start]}"
-        words[span.end - 1] = f"{words[span.end - 1]} {span.label}]"
-    return " ".join(words)
+    """The sentence's own text with its spans in brackets: `[Oslo LOC]`."""
+    if not sentence.words:
+        return ""
+    parts, at = [], sentence.offsets[0][0]
+    for span in sorted(sentence.spans or ()):
+        start, end = sentence.char_span(span)
+        parts += [sentence.text[at:start], f"[{sentence.text[start:end]} {span.label}]"]
+        at = end
+    return "".join([*parts, sentence.text[at : sentence.offsets[-1][1]]])
 
 
 def report(demo: Demo, examples: int = 5) -> str:

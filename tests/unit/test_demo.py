@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from roster.corpus.sentence import Sentence, Span
+from roster.corpus.tokenizer import split
 from roster.demo import Corrected, Demo, corrections, marked, report, table
 from roster.scores import evaluate_sentences
 
@@ -24,6 +25,9 @@ def test_marked() -> None:
     assert marked(with_spans((0, 1, "A"), (1, 2, "B"))) == "[Ada A] [Berg B] left New Lima ."
     assert marked(with_spans((0, 6, "ALL"))) == "[Ada Berg left New Lima . ALL]"
     assert marked(with_spans()) == marked(GOLD.with_spans(None)) == "Ada Berg left New Lima ."
+    natural = split('He came. "Ada Berg left," she said.', spans=[(10, 18, "PER")])[1]
+    assert marked(natural) == '"[Ada Berg PER] left," she said.'
+    assert marked(Sentence.from_words([])) == ""
 
 
 def test_corrections_are_wrong_in_the_dictionary_and_right_in_the_model() -> None:
