@@ -155,9 +155,9 @@ def load_config(
     *,
     preset: str | None = None,
     file: str | Path | None = None,
-    overrides: Iterable[str] | Mapping[str, Any] = (),
+    overrides: Iterable[str | tuple[str, Any]] | Mapping[str, Any] = (),
 ) -> Config:
-    """Defaults, then preset, then file, then overrides (`a.b=value` strings, or a mapping).
+    """Defaults, then preset, then file, then overrides (`a.b=value` strings, or pairs of name and value).
 
     >>> load_config(overrides=["noise_robust.q=0.5", "seed=7"]).noise_robust.q
     0.5
@@ -167,10 +167,8 @@ def load_config(
         _merge(tree, _preset(preset), f"preset {preset}")
     if file is not None:
         _merge(tree, _read_toml(Path(file)), str(file))
-    if isinstance(overrides, Mapping):
-        pairs = list(overrides.items())
-    else:
-        pairs = [_parse_override(text) for text in overrides]
+    items = overrides.items() if isinstance(overrides, Mapping) else overrides
+    pairs = [_parse_override(item) if isinstance(item, str) else item for item in items]
     for path, value in pairs:
         *sections, last = path.split(".")
         nested: dict[str, Any] = {last: value}

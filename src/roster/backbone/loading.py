@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from importlib import resources
@@ -143,15 +142,3 @@ def _quiet() -> None:
 
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-
-
-def describe(name: str) -> dict[str, Any]:
-    """Architecture and size as the backbone's own config.json says, for logs and model cards."""
-    source = Path(resolve(name))
-    if not (source / "config.json").is_file():
-        return {"name": name}
-    try:
-        config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{source / 'config.json'} cannot be read: {error}") from None
-    return {"name": name, "architecture": (config.get("architectures") or [config.get("model_type")])[0]}

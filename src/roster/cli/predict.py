@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.corpus.formats.textfile import BOM
+from roster.corpus.formats.records import grouped
+from roster.corpus.formats.textfile import decoded
 from roster.corpus.io import FORMATS, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import split
-from roster.errors import ConfigError, DataError
+from roster.errors import ConfigError
 from roster.files import atomic
 
 if TYPE_CHECKING:
@@ -80,16 +81,7 @@ def _counted(found: Iterator[Found]) -> Iterator[Found]:
 
 def _records(found: Iterable[Found]) -> Iterator[dict[str, Any]]:
     """One record for each document, in order."""
-    from roster.corpus.formats.records import continues
-
-    group: list[Found] = []
-    for one in found:
-        if group and not continues(group[-1].sentence, one.sentence):
-            yield _record(group)
-            group = []
-        group.append(one)
-    if group:
-        yield _record(group)
+    return map(_record, grouped(found, lambda one: one.sentence))
 
 
 def _record(group: list[Found]) -> dict[str, Any]:
@@ -99,12 +91,5 @@ def _record(group: list[Found]) -> dict[str, Any]:
 
 
 def _stdin() -> Iterator[Sentence]:
-    for number, raw in enumerate(sys.stdin.buffer, 1):
-        try:
-            line = raw.decode("utf-8").removesuffix("\n").removesuffix("\r")
-            line = line.removeprefix(BOM) if number == 1 else line
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"not UTF-8 at byte {error.start + 1} of the line", path="standard input", line=number
-            ) from None
+    for number, line in decoded(sys.stdin.buffer, Path("standard input")):
         yield from split(line, str(number))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from roster.config import METHODS, PRESETS, load_config, to_toml
 from roster.corpus.io import FORMATS
@@ -38,11 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    overrides = list(args.overrides)
-    if args.method:
-        overrides.append(f'method="{args.method}"')
-    if args.backbone:
-        overrides.append(f"backbone.name={json.dumps(args.backbone, ensure_ascii=False)}")
+    named = (("method", args.method), ("backbone.name", args.backbone))
+    overrides = [*args.overrides, *(pair for pair in named if pair[1])]
     config = load_config(preset=args.preset, file=args.config, overrides=overrides)
     if args.print_config:
         print(to_toml(config), end="")

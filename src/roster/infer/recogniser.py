@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from roster.backbone.alignment import WordEncoder
+from roster.corpus.formats.records import grouped
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
 from roster.model.batches import DeviceCorpus
@@ -67,7 +68,7 @@ class Recogniser:
 
     def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
         """Entities of each text in turn; reads ahead only as far as a batch needs."""
-        for found in self._by_text(self.find(_sentences(texts))):
+        for found in grouped(self.find(_sentences(texts)), lambda one: one.sentence):
             yield [entity for one in found for entity in one.entities]
 
     def find(self, sentences: Iterable[Sentence], chunk_words: int = CHUNK_WORDS) -> Iterator[Found]:
@@ -86,18 +87,6 @@ class Recogniser:
             yield Found(sentence.with_spans(spans), tuple(_score(best, at, span) for span in spans))
             at += len(sentence)
 
-    @staticmethod
-    def _by_text(found: Iterable[Found]) -> Iterator[list[Found]]:
-        """`_sentences` numbers its texts in `doc`."""
-        group: list[Found] = []
-        for one in found:
-            if group and group[0].sentence.doc != one.sentence.doc:
-                yield group
-                group = []
-            group.append(one)
-        if group:
-            yield group
-
 
 def load(folder: str | Path, device: str = "auto") -> Recogniser:
     """The recogniser in a model folder (or in a run folder, which has one)."""
@@ -107,7 +96,7 @@ def load(folder: str | Path, device: str = "auto") -> Recogniser:
 
 
 def _sentences(texts: Iterable[str]) -> Iterator[Sentence]:
-    for number, text in enumerate(texts):
+    for number, text in enumerate(texts):  # the number keeps equal texts apart
         yield from split(text, str(number))
 
 

@@ -12,7 +12,6 @@ import torch
 
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import (
-    describe,
     encoder_from_config,
     load_encoder,
     load_masked_lm,
@@ -194,8 +193,3 @@ def test_a_broken_tokenizer(content: str | None, tiny: Path, tmp_path: Path) -> 
         (tmp_path / "b" / "tokenizer.json").write_text(content)
     with pytest.raises(ModelError, match="tokenizer"):
         load_tokenizer(str(tmp_path / "b"))
-
-
-def test_describe(tiny: Path) -> None:
-    assert describe(str(tiny)) == {"name": str(tiny), "architecture": "RobertaForMaskedLM"}
-    assert describe("some/hub-name") == {"name": "some/hub-name"}

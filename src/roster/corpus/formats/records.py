@@ -6,15 +6,17 @@ is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from roster.corpus.formats.base import Options, decode
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import CharSpan, at_borders, locate, split
 from roster.errors import DataError
+
+T = TypeVar("T")
 
 SPANS = ("spans", "label", "labels", "entities")
 TAGS = ("tags", "ner_tags")
@@ -22,17 +24,22 @@ TAGS = ("tags", "ner_tags")
 
 def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Consecutive sentences of one document, by their `doc`, their text, and offsets that go on."""
-    group: list[Sentence] = []
-    for sentence in sentences:
-        if group and not continues(group[-1], sentence):
+    return grouped(sentences, lambda sentence: sentence)
+
+
+def grouped(items: Iterable[T], sentence_of: Callable[[T], Sentence]) -> Iterator[list[T]]:
+    """The same for things that carry a sentence."""
+    group: list[T] = []
+    for item in items:
+        if group and not _continues(sentence_of(group[-1]), sentence_of(item)):
             yield group
             group = []
-        group.append(sentence)
+        group.append(item)
     if group:
         yield group
 
 
-def continues(a: Sentence, b: Sentence) -> bool:
+def _continues(a: Sentence, b: Sentence) -> bool:
     if not a.words or not b.words or a.doc != b.doc or a.offsets[-1][1] > b.offsets[0][0]:
         return False
     return a.text is b.text or a.text == b.text

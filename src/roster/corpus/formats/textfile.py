@@ -45,19 +45,24 @@ def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset:
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end), one at a time."""
-    offset = 0
     with opened(path) as file:
-        for number, raw in enumerate(file, 1):
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise undecodable(error, path, number, offset) from error
-            offset += len(raw)
-            if number == 1:
-                line = line.removeprefix(BOM)
-            if line.endswith("\n"):
-                line = line[:-1].removesuffix("\r")
-            yield number, line
+        yield from decoded(file, path)
+
+
+def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of an open file; `path` is what errors call it."""
+    offset = 0
+    for number, raw in enumerate(file, 1):
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise undecodable(error, path, number, offset) from error
+        offset += len(raw)
+        if number == 1:
+            line = line.removeprefix(BOM)
+        if line.endswith("\n"):
+            line = line[:-1].removesuffix("\r")
+        yield number, line
 
 
 def head(path: Path) -> list[str]:
