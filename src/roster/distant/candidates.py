@@ -1,0 +1,341 @@
+"""Stretches of words that may be names: the paper's first step, before a knowledge base gives them types.
+
+Both ways to find them, by capital letters and by spaCy's tags, end in the same place: one letter for each
+word (`NAME`, `LINK`, ...), and one pattern over these letters, which joins names over links.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from roster.corpus.sentence import Sentence
+from roster.errors import ConfigError, RosterError
+
+Candidate = tuple[int, int]
+"""First word and the word after the last."""
+
+
+@dataclass(frozen=True)
+class CandidateRules:
+    """What finding names knows of a language. All entries are single words in lower case.
+
+    `function_words` begin sentences with a capital that means nothing, and no name consists of them alone;
+    `connectors` join names that stand on both sides of them, one or two in a row ("Bank of England",
+    "Maria de la Cruz"); `articles` join only right after a connector ("Bank of the West"); `titles` stand
+    before names and may belong to them or not ("King Lear", "General Motors"); `clitics` are parts of words
+    that the tokenizer cut off, and end a name in whatever case they are written.
+    """
+
+    function_words: frozenset[str] = frozenset()
+    connectors: frozenset[str] = frozenset()
+    articles: frozenset[str] = frozenset()
+    titles: frozenset[str] = frozenset()
+    clitics: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            for word in getattr(self, field.name):
+                if not word or word != word.lower() or word.split() != [word]:
+                    raise ConfigError(
+                        f"candidate rules, {field.name}: expected single words in lower case, got {word!r}"
+                    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ENGLISH_CANDIDATES = CandidateRules(
+    # "us" is not here: in capitals it is a country far more often.
+    function_words=_words(
+        """
+        a an the this that these those such same other others another each every either neither both all any
+        some no none many much most more few fewer several half one two three four five six seven eight nine
+        ten
+        i me my mine myself you your yours he him his himself she her hers herself it its itself we our ours
+        they them their theirs themselves who whom whose which what whatever whoever someone something
+        somebody anyone anything anybody everyone everything everybody nobody nothing
+        about above according across after against along alongside although among amid amongst and around as
+        asked at barring based because before behind below beneath beside besides between beyond but by
+        compared concerning considering current despite down due during except following for from given if
+        in including inside instead into lest like near nor of off on once onto opposite or out outside over
+        owing past per plus provided rather regarding since so than though through throughout till to toward
+        towards under underneath unless unlike until up upon versus via vs vs. when whenever where whereas
+        wherever whether while whilst with within without yet
+        am is are was were be been being do does did done doing have has had having can cannot could may
+        might must shall should will would let lets get gets got make makes made take takes say says said
+        see sees go goes come comes
+        afterwards again ago almost already also altogether always apart apparently approximately away back
+        certainly clearly currently earlier else especially essentially even eventually ever exactly finally
+        first firstly second secondly third formerly former fortunately frequently further furthermore
+        generally hence here historically hopefully how however immediately indeed initially just largely
+        last lastly late later least less likewise long mainly maybe meanwhile moreover mostly nearly never
+        nevertheless next nonetheless normally not now nowadays occasionally often only originally otherwise
+        overall partly perhaps possibly presumably previously prior primarily probably quite rarely really
+        recently regardless reportedly roughly separately shortly similarly sometimes somewhat soon still
+        subsequently suddenly then there thereafter therefore thereby thus today together tomorrow tonight
+        too traditionally typically ultimately unfortunately usually very well why yesterday please thanks
+        yes
+        i'm i've i'd i'll you're you've you'd you'll he'd he'll he's she'd she'll she's it'd it'll it's
+        we're we've we'd we'll they're they've they'd they'll that's that'll there's there'll here's what's
+        who's where's how's let's isn't aren't wasn't weren't don't doesn't didn't haven't hasn't hadn't
+        can't couldn't won't wouldn't shouldn't mustn't mightn't needn't shan't ain't
+        """
+    ),
+    # Neither "and" nor "-" is here: between names they part two more often than they join one.
+    connectors=_words(
+        "of de del della di da do dos das du des la le las los van von der den zu zur bin ibn al el &"
+    ),
+    articles=_words("the"),
+    titles=_words(
+        """
+        mr mr. mrs mrs. ms ms. miss dr dr. doctor prof prof. professor sir dame lord lady madam baron
+        baroness count countess duke duchess king queen prince princess emperor empress sheikh
+        president vice-president chancellor premier minister secretary secretary-general senator sen.
+        congressman congresswoman representative rep. governor gov. mayor ambassador commissioner speaker
+        judge justice
+        sheriff chairman chairwoman director manager coach captain capt. major maj. colonel col. lieutenant
+        lt. sergeant sgt. general gen. admiral adm. commander marshal
+        pope cardinal archbishop bishop patriarch father rev. reverend saint rabbi imam ayatollah
+        """
+    ),
+    clitics=_words("'s 'm 're 've 'd 'll n't"),
+)
+
+# One letter for each word. A sentence, a quotation or the text of a list item may begin after OPEN and SIGN.
+NAME, TITLE, FUNCTION, LINK, SIGN, ARTICLE, OPEN, OTHER = "NTFLSAO."
+_CAPITALS = f"[{NAME}{TITLE}{FUNCTION}]+"
+_OPENER = f"(?<![^{OPEN}{SIGN}]){FUNCTION}"
+_BETWEEN = f"(?:[{LINK}{SIGN}]{{1,2}}|{LINK}{ARTICLE})"
+_RUN = re.compile(f"({_OPENER})?+({_CAPITALS}(?:{_BETWEEN}{_CAPITALS})*)")
+_SEPARATOR = re.compile(f"[{LINK}{SIGN}{ARTICLE}]+|{TITLE}+")
+_LINKS = LINK + SIGN + ARTICLE
+
+# Words of a part of a run, at most: what keeps the number of candidates linear in the words.
+LONGEST_PART = 10
+LONGEST_PART_IN_CAPITALS = 3
+
+KNOWN_WORDS = 1 << 18
+PENN_PROPER_NOUNS = frozenset({"NNP", "NNPS"})
+# Factories of components that give no part of speech; those named merge_ would join the corpus's words.
+UNNEEDED = _words(
+    """
+    ner beam_ner parser beam_parser senter sentencizer lemmatizer trainable_lemmatizer entity_linker
+    entity_ruler span_ruler future_entity_ruler span_finder spancat spancat_singlelabel
+    textcat textcat_multilabel merge_entities merge_noun_chunks merge_subtokens
+    """
+)
+_STRAIGHT = str.maketrans("\u2019\u02bc\uff07", "'''")
+
+
+def rule_candidates(
+    words: Sequence[str], rules: CandidateRules = ENGLISH_CANDIDATES, *, nested: bool = False
+) -> list[Candidate]:
+    """Runs of words with a capital letter, joined over connectors; nothing but the words is needed.
+
+    A function word that opens the sentence is left out. Where all words are in capitals they say nothing,
+    and every run of words that are not function words is taken. Scripts without capitals have no candidates.
+
+    >>> words = "The Bank of England lent Ada J. Pym 's firm 3 pounds".split()
+    >>> rule_candidates(words)
+    [(1, 4), (5, 8)]
+
+    With `nested`, also what a knowledge base may know instead: the run with the function word that opens it,
+    the parts between connectors, what stands before and after a title, and in a sentence all in capitals
+    every part of up to three words.
+
+    >>> [" ".join(words[a:b]) for a, b in rule_candidates(words, nested=True)]
+    ['The Bank', 'The Bank of England', 'Bank', 'Bank of England', 'England', 'Ada J. Pym']
+    """
+    capitals = "".join(words).isupper()
+    codes = "".join(map(_codes_by_word(rules, capitals).__getitem__, words))
+    return _runs(codes, nested=nested, capitals=capitals)
+
+
+def spacy_candidates(
+    sentences: Iterable[Sentence],
+    pipeline: str | Path,
+    batch_size: int = 256,
+    *,
+    rules: CandidateRules = ENGLISH_CANDIDATES,
+    nested: bool = False,
+) -> Iterator[list[Candidate]]:
+    """Runs of proper nouns, joined over connectors, for each sentence in turn.
+
+    `pipeline` is the name of an installed spaCy pipeline or a folder; it is loaded at once, so that an error
+    comes before the corpus is read. It tags the corpus's own words, its tokenizer is not used. Of the rules,
+    `function_words` are not asked: the tags know better.
+    """
+    nlp, Doc = _tagger(pipeline)
+    docs = ((Doc(nlp.vocab, words=s.words, spaces=_spaces(s)), len(s)) for s in sentences)
+
+    def tagged() -> Iterator[list[Candidate]]:
+        for doc, length in nlp.pipe(docs, as_tuples=True, batch_size=batch_size):
+            if len(doc) != length:
+                raise ConfigError(
+                    f"the spaCy pipeline {str(pipeline)!r} joins or splits words: "
+                    f"take out the component that does ({', '.join(nlp.pipe_names)})"
+                )
+            yield _runs("".join(_tagged_code(token, rules) for token in doc), nested=nested)
+
+    return tagged()
+
+
+def _runs(codes: str, *, nested: bool, capitals: bool = False) -> list[Candidate]:
+    found: list[Candidate] = []
+    for match in _RUN.finditer(codes):
+        start, end = match.span(2)
+        if NAME not in match[2] and TITLE not in match[2]:
+            continue
+        if nested:
+            opening = start if match[1] is None else start - 1
+            found += _parts(codes, opening, start, end, capitals)
+        else:
+            found.append((start, end))
+    return found
+
+
+def _parts(codes: str, opening: int, start: int, end: int, capitals: bool) -> list[Candidate]:
+    """The run from `start` to `end` and the parts of it that may be names, sorted.
+
+    A part begins and ends at an end of the run or at a connector or title, in capitals at any word; never
+    with a connector. `opening` is `start`, or where a function word opens the run.
+    """
+    starts: Sequence[int] = range(start, end)
+    ends: Sequence[int] = range(start + 1, end + 1)
+    longest = LONGEST_PART_IN_CAPITALS
+    if not capitals:
+        separators = [match.span() for match in _SEPARATOR.finditer(codes, start, end)]
+        if not separators and opening == start:
+            return [(start, end)]
+        starts = sorted({opening, start, *(after for _, after in separators)} - {end})
+        ends = sorted({*(before for before, _ in separators), end} - {start})
+        longest = LONGEST_PART
+    found = {(start, end)}
+    for first in starts:
+        if codes[first] in _LINKS:
+            continue
+        for last in ends[bisect_right(ends, first) :]:
+            if last - first > longest:
+                break
+            if codes[last - 1] not in _LINKS and NAME in codes[first:last]:
+                found.add((first, last))
+    return sorted(found)
+
+
+class _CodesByWord(dict[str, str]):
+    """The letter of each word, worked out when it is first asked for."""
+
+    def __init__(self, rules: CandidateRules, capitals: bool):
+        super().__init__()
+        self._rules, self._capitals = rules, capitals
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= KNOWN_WORDS:
+            self.clear()
+        code = self[word] = _code(word, self._rules, self._capitals)
+        return code
+
+
+@lru_cache(maxsize=16)
+def _codes_by_word(rules: CandidateRules, capitals: bool) -> _CodesByWord:
+    return _CodesByWord(rules, capitals)
+
+
+def _code(word: str, rules: CandidateRules, capitals: bool) -> str:
+    """The letter of a word by its look; `capitals` where the whole sentence is in capitals."""
+    lower = _lower(word)
+    link = _link_code(word, lower if capitals else word, rules)
+    if link is not None:
+        return link
+    if not _has_letter(word):
+        return OTHER if word == "," else OPEN
+    if not any(c.isupper() or c.istitle() for c in word):
+        return OTHER
+    if lower in rules.function_words:
+        if capitals:
+            return OTHER
+        if word[1:] == word[1:].lower():  # "WHO" and "IT" in a sentence in small letters are names
+            return FUNCTION
+    return TITLE if lower in rules.titles else NAME
+
+
+def _tagged_code(token: Any, rules: CandidateRules) -> str:
+    """The letter of a word by its tag. A sign or number among proper nouns joins them, but is no end."""
+    lower = _lower(token.text)
+    proper = token.pos_ == "PROPN" or token.tag_ in PENN_PROPER_NOUNS
+    if proper and lower not in rules.clitics:
+        if not _has_letter(token.text):
+            return SIGN
+        return TITLE if lower in rules.titles else NAME
+    return _link_code(token.text, lower, rules) or OTHER
+
+
+def _link_code(word: str, key: str, rules: CandidateRules) -> str | None:
+    """The letter of a word that the rules list as `key`: part of a name only between others, or never."""
+    if _lower(word) in rules.clitics:
+        return OTHER
+    if key in rules.connectors:
+        return LINK if _has_letter(word) else SIGN
+    return ARTICLE if key in rules.articles else None
+
+
+def _lower(word: str) -> str:
+    return word.lower().translate(_STRAIGHT)
+
+
+def _has_letter(word: str) -> bool:
+    return any(map(str.isalpha, word))
+
+
+def _spaces(sentence: Sentence) -> list[bool]:
+    """For each word whether anything stands between it and the next."""
+    spaces = [end < start for (_, end), (start, _) in pairwise(sentence.offsets)]
+    return [*spaces, False] if sentence.words else []
+
+
+def _tagger(pipeline: str | Path) -> tuple[Any, Any]:
+    """The pipeline, ready to tag and with no component that is not needed for it, and spaCy's `Doc`."""
+    try:
+        import spacy
+        from spacy.tokens import Doc
+    except ImportError as error:
+        raise RosterError('finding proper nouns needs spaCy: pip install "roster-ner[spacy]"') from error
+    try:
+        nlp = spacy.load(pipeline)
+        nlp.select_pipes(disable=_unneeded(nlp))
+        sample = nlp(Doc(nlp.vocab, words=["Ada", "sleeps"]))
+    except (OSError, ValueError, ImportError) as error:
+        if not Path(pipeline).exists() and isinstance(error, OSError):
+            raise ConfigError(
+                f"no spaCy pipeline {str(pipeline)!r}: install it (python -m spacy download {pipeline}), "
+                "or give the folder of a pipeline"
+            ) from error
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"the spaCy pipeline {str(pipeline)!r} cannot be used: {reason}") from error
+    labels = {label for name in nlp.pipe_names for label in nlp.pipe_labels.get(name, ())}
+    if not sample.has_annotation("POS") and not labels & PENN_PROPER_NOUNS:
+        raise ConfigError(
+            f"the spaCy pipeline {str(pipeline)!r} marks no proper nouns: choose one with a morphologizer "
+            f"or a tagger with the tags NNP and NNPS (this one has: {', '.join(nlp.pipe_names) or 'nothing'})"
+        )
+    return nlp, Doc
+
+
+def _unneeded(nlp: Any) -> list[str]:
+    """Components that give no part of speech and nothing that the others say they require."""
+    metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
+    kept = [meta for meta in metas.values() if meta.factory not in UNNEEDED]
+    required = {attribute for meta in kept for attribute in meta.requires}
+    return [
+        name
+        for name, meta in metas.items()
+        if meta.factory in UNNEEDED and not required.intersection(meta.assigns)
+    ]

@@ -1,0 +1,105 @@
+"""Reading dictionaries: names with their types, in the formats that people have them in.
+
+Each file may be plain or gzip (told by its first bytes) and is read in bounded memory. White space around
+names and types, blank lines, a byte order mark and carriage returns do not matter. Lines above all entries
+that begin with `# ` and have no tab are comments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain
+from os import PathLike
+from pathlib import Path
+
+from roster.distant.entries.batch import Batch
+from roster.distant.entries.blocks import Block, Broken, past_comments, read_blocks, unpacked
+from roster.distant.entries.detect import format_of
+from roster.distant.entries.records import read_csv, read_jsonl
+from roster.distant.entries.tables import read_phrases, read_table
+from roster.errors import ConfigError, DataError
+
+__all__ = ["DICTIONARY_FORMATS", "Batch", "detect_dictionary", "read_entries"]
+
+DICTIONARY_FORMATS = {
+    "tsv": "name<TAB>type, more columns ignored; or any columns after a first line such as surface<TAB>type",
+    "autoner": "type[,type]<TAB>name, as AutoNER's core dictionary",
+    "phrases": "one name on a line, without a type, as AutoNER's full dictionary",
+    "csv": "comma or semicolon between cells, with a first line that names the columns (name,type)",
+    "jsonl": 'a JSON object on each line: {"name": ..., "type": ... or [...]}',
+}
+
+_Reader = Callable[[Iterable[Block], Path, Broken], Iterator[Batch]]
+
+
+def read_entries(
+    path: str | PathLike[str],
+    format: str | None = None,
+    *,
+    skip_broken: bool = False,
+    on_broken: Callable[[DataError], None] | None = None,
+    batch_size: int = 65536,
+) -> Iterator[Batch]:
+    """The entries of a dictionary in the order of the file, at most `batch_size` in a batch.
+
+    Without a `format` it is guessed, as `detect_dictionary` does. A broken line is a DataError; with
+    `skip_broken`, `on_broken` is told of it and reading goes on. What spoils the whole file is an error in
+    any case: no entry at all, no names of columns where they are needed, damaged gzip data, a guess that
+    cannot be right. These errors come as the batches are taken.
+    """
+    if format is not None and format not in DICTIONARY_FORMATS:
+        raise ConfigError(f"unknown dictionary format {format!r}; one of {', '.join(DICTIONARY_FORMATS)}")
+    if batch_size < 1:
+        raise ConfigError(f"batch_size must be at least 1, not {batch_size}")
+
+    def broken(error: DataError) -> None:
+        if not skip_broken:
+            raise error
+        if on_broken is not None:
+            on_broken(error)
+
+    return _read(Path(path), format, broken, batch_size)
+
+
+def _read(path: Path, format: str | None, broken: Broken, batch_size: int) -> Iterator[Batch]:
+    empty = True
+    with unpacked(path) as file:
+        found = past_comments(read_blocks(file, path, broken))
+        first = next(found, None)
+        if first is not None:
+            reader = _reader(format or format_of(first), guessed=format is None)
+            for batch in reader(chain([first], found), path, broken):
+                empty = False
+                yield from batch.pieces(batch_size)
+    if empty:
+        raise DataError("no entries; expected one name on a line, with its type", path=path)
+
+
+def _reader(format: str, *, guessed: bool) -> _Reader:
+    readers: dict[str, _Reader] = {
+        "tsv": partial(read_table, autoner=False, guessed=guessed),
+        "autoner": partial(read_table, autoner=True, guessed=guessed),
+        "phrases": read_phrases,
+        "csv": read_csv,
+        "jsonl": read_jsonl,
+    }
+    return readers[format]
+
+
+def detect_dictionary(path: str | PathLike[str]) -> str:
+    """The format of a dictionary, guessed from its first 200 lines and its name: a key of DICTIONARY_FORMATS.
+
+    The rules stand in `roster.distant.entries.detect`. A table that could be `tsv` or `autoner` is a
+    DataError that says to give the format.
+    """
+    path = Path(path)
+
+    def ignore(error: DataError) -> None:
+        """A guess passes over broken lines; reading the file will find them."""
+
+    with unpacked(path) as file:
+        first = next(past_comments(read_blocks(file, path, ignore)), None)
+    if first is None:
+        raise DataError("no entries; the format of the dictionary cannot be guessed", path=path)
+    return format_of(first)

@@ -1,0 +1,38 @@
+"""What a source of labels says of a stretch of words, and what is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One source's claim that the words `start` to `end` (exclusive) of a sentence are a name.
+
+    `label` is the entity type, empty for a phrase of unknown type (AutoNER's full dictionary). `kind` is
+    the type as the source writes it (`ORG.company` where the label is `ORG`). `source` is the name of a
+    dictionary, pattern set or knowledge base; `entry` what matched there: a surface, the name of a pattern,
+    an item; `line` the line of the entry in its file, 0 where there is none.
+    """
+
+    start: int
+    end: int
+    label: str
+    kind: str
+    source: str
+    entry: str
+    line: int = 0
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A stretch of words with the type or types that were decided, and the claims they rest on.
+
+    `types` is empty for a phrase of unknown type: no label, but no evidence of absence either.
+    """
+
+    start: int
+    end: int
+    types: tuple[str, ...]
+    evidence: tuple[Mention, ...]
