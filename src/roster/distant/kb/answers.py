@@ -1,0 +1,188 @@
+"""What an endpoint's answer means: rows, a failure that may pass, or an error for the user."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from roster.distant.kb.base import Row
+from roster.errors import RosterError
+
+ACCEPT = "application/sparql-results+json"
+JSON_TYPES = {ACCEPT, "application/json"}
+PASSING = {408, 429, 500, 502, 503, 504}
+"""Statuses that often pass by themselves. Every other status above 299 is an error at once."""
+
+TIME_LIMIT = re.compile(
+    r"TimeoutException"  # Blazegraph (Wikidata), GraphDB
+    r"|timed out"  # Fuseki, QLever, Virtuoso
+    r"|operation has been cancelled"  # Oxigraph
+    r"|estimated execution time",  # Virtuoso, which refuses beforehand
+    re.IGNORECASE,
+)
+TAIL = 20_000
+"""Where a server that ran out of time in mid-answer leaves its stack trace, in characters from the end."""
+SHOWN = 300
+
+
+class QueryTooHeavy(RosterError):  # noqa: N818 - named for what it says, as its kinds below are
+    """The endpoint did not answer this query, but may well answer a smaller one."""
+
+
+class QueryTimeout(QueryTooHeavy):
+    """The query took longer than the endpoint, or we, allow."""
+
+
+class AnswerTooLarge(QueryTooHeavy):
+    """The answer is larger than we hold in memory."""
+
+
+class TransientError(Exception):
+    """A failure that may pass, so that the same query is worth another try.
+
+    `wait` is how many seconds the server asked for, if it did. `slow` says that time ran out somewhere, so
+    that a smaller query may fare better.
+    """
+
+    def __init__(self, what: str, *, wait: float | None = None, slow: bool = False):
+        super().__init__(what)
+        self.wait = wait
+        self.slow = slow
+
+
+class DeadlineError(TransientError):
+    """We hung up, because the answer was not complete in time."""
+
+    def __init__(self, seconds: float):
+        super().__init__(f"no complete answer within {seconds:g} s", slow=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP response; the names of the headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+def rows_of(answer: Answer, query: str, now: datetime | None = None) -> list[Row]:
+    """The rows of an answer; `TransientError`, `QueryTimeout` or another `RosterError` where there are none.
+
+    The messages do not name the endpoint: its name goes before them.
+    """
+    if answer.status != 200:
+        raise refusal(answer, query, now or datetime.now(UTC))
+    if answer.headers.get("x-sql-state") == "S1TAT":
+        # Virtuoso gives what it has found when its time is up, as a valid answer with this header.
+        raise QueryTimeout("the query ran into the endpoint's time limit, and only a part was answered")
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in JSON_TYPES:
+        found = f"{kind or 'something without a content type'}: {shown(answer.body)}"
+        raise RosterError(f"expected {ACCEPT}, got {found}; is this the address of a SPARQL endpoint?")
+    try:
+        return parse(answer.body)
+    except IncompleteError as error:
+        tail = answer.body[-TAIL:].decode("utf-8", errors="replace")
+        if TIME_LIMIT.search(tail):
+            raise QueryTimeout("the query ran into the endpoint's time limit in mid-answer") from error
+        raise TransientError(f"the answer is cut short, it ends in: {tail[-80:]!r}") from error
+    except ValueError as error:
+        raise RosterError(f"not a SPARQL result ({error}): {shown(answer.body)}") from error
+
+
+def refusal(answer: Answer, query: str, now: datetime) -> Exception:
+    """What to raise for a status that is not 200."""
+    # Blazegraph repeats the whole query before it says what is wrong with it.
+    said = answer.body.decode("utf-8", errors="replace").replace(query, "[the query]")
+    what = f"status {answer.status}: {shown(said)}"
+    if answer.status in PASSING:
+        if answer.status != 429 and TIME_LIMIT.search(said):
+            return QueryTimeout(f"the query ran into the endpoint's time limit (status {answer.status})")
+        wait = retry_after(answer.headers.get("retry-after", ""), now)
+        return TransientError(what, wait=wait, slow=answer.status in {408, 504})
+    if 300 <= answer.status < 400:
+        return RosterError(f"moved to {answer.headers.get('location', 'another address')}; use that address")
+    return RosterError(what)
+
+
+def retry_after(value: str, now: datetime) -> float | None:
+    """Seconds to wait, from a number of seconds or an HTTP date; None for anything else.
+
+    >>> retry_after("7", datetime.now(UTC))
+    7.0
+    >>> retry_after("Wed, 21 Oct 2015 07:28:00 GMT", datetime(2015, 10, 21, 7, 26, tzinfo=UTC))
+    120.0
+    """
+    if re.fullmatch(r"\s*[0-9]{1,9}\s*", value):
+        return float(value)
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - now).total_seconds())
+
+
+class IncompleteError(ValueError):
+    """The JSON ends before it is complete."""
+
+
+def parse(body: bytes) -> list[Row]:
+    """The rows of a SPARQL 1.1 JSON result; `IncompleteError` or another ValueError if it is none.
+
+    >>> term = '{"type": "literal", "value": "a"}'
+    >>> parse(b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": %s}]}}' % term.encode())
+    [{'x': 'a'}]
+    """
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        text = body.strip()
+        at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc.rstrip())
+        if not text or (text.startswith(b"{") and (at_end or not text.endswith(b"}"))):
+            raise IncompleteError(str(error)) from error
+        raise ValueError(f"malformed JSON, {error}") from error
+    names = field_of(field_of(document, "head", dict), "vars", list)
+    bindings = field_of(field_of(document, "results", dict), "bindings", list)
+    known = {name for name in names if isinstance(name, str)}
+    return [row_of(binding, known) for binding in bindings]
+
+
+def field_of(value: Any, key: str, kind: type) -> Any:
+    found = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, kind):
+        raise ValueError(f"{key!r} is missing or of another kind")
+    return found
+
+
+def row_of(binding: Any, known: set[str]) -> Row:
+    if not isinstance(binding, dict):
+        raise ValueError("a binding is not an object")
+    row = {}
+    for name, term in binding.items():
+        if name not in known:
+            raise ValueError(f"variable {name!r} is not in the head")
+        kind, text = field_of(term, "type", str), field_of(term, "value", str)
+        if kind not in {"uri", "literal", "typed-literal", "bnode"}:
+            raise ValueError(f"a term of the unknown type {kind!r}")
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ValueError("half of a surrogate pair")
+        row[name] = f"_:{text}" if kind == "bnode" else text
+    return row
+
+
+def shown(text: str | bytes) -> str:
+    """The first bit of what a server said, on one line."""
+    if isinstance(text, bytes):
+        text = text[: 4 * SHOWN].decode("utf-8", errors="replace")
+    words = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * SHOWN]).split())
+    if len(words) > SHOWN:
+        words = words[:SHOWN] + "..."
+    return words or "(nothing)"

@@ -1,0 +1,175 @@
+"""The types a knowledge base gives to names: items with that label or alias, and what they are instances of.
+
+This is `?item wdt:P31/wdt:P279* ?class`, asked in two parts. First the items and their direct classes, for a
+batch of names at once. Then the super-classes of those classes, level by level, each class once in a run:
+names by the thousand share a few hundred classes, and what lies above them is soon known. Asking for the
+path per name repeats that walk for every item, and asking for all sub-classes of the class map at the start
+fetches a tree of which few names need more than a twig (under "organization" Wikidata has tens of
+thousands of classes). Walking with a set of what was seen, cycles of P279 end by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from roster.distant.kb import queries
+from roster.distant.kb.base import Backend
+from roster.distant.kb.batching import select_batched
+from roster.distant.kb.classes import ClassMap, is_iri
+from roster.distant.kb.store import Store
+from roster.progress import bar
+
+BATCH = 200
+"""Names in a query. With two languages and two properties that is some 80 kB of SPARQL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An item with the name as its label or alias (`via`). `type` is empty where the class map has none."""
+
+    type: str
+    item: str
+    via: str
+
+
+def open_backend(name: str | PathLike[str], **endpoint_options: Any) -> Backend:
+    """A SPARQL endpoint for an http(s) address, with the options of `Endpoint`; else a store folder."""
+    if str(name).lower().startswith(("http://", "https://")):
+        from roster.distant.kb.endpoint import Endpoint
+
+        return Endpoint(str(name), **endpoint_options)
+    return Store(name)
+
+
+class Taxonomy:
+    """The part of the class tree above the classes met so far."""
+
+    def __init__(self, backend: Backend, classes: ClassMap, *, batch: int = BATCH):
+        self._backend, self._classes, self._batch = backend, classes, batch
+        self._parents: dict[str, list[str]] = {}
+        self._types: dict[frozenset[str], str] = {}
+
+    def learn(self, classes: Iterable[str]) -> None:
+        """Ask for everything above these classes that is not known yet."""
+        level = {c for c in classes if is_iri(c)} - self._parents.keys()
+        while level:
+            asked = sorted(level)
+            self._parents.update((c, []) for c in asked)
+            rows = select_batched(
+                self._backend,
+                asked,
+                lambda some: queries.parents(some, self._classes.vocabulary),
+                batch=self._batch,
+            )
+            for row in rows:
+                self._parents[row["class"]].append(row["parent"])
+            level = {p for c in asked for p in self._parents[c] if is_iri(p)} - self._parents.keys()
+
+    def steps(self, classes: Iterable[str]) -> dict[str, int]:
+        """Each class at or above the given ones, with the fewest subclass steps to it."""
+        away = dict.fromkeys(classes, 0)
+        level, distance = list(away), 0
+        while level:
+            distance += 1
+            above = dict.fromkeys(p for c in level for p in self._parents.get(c, ()))
+            level = [p for p in above if p not in away]
+            away.update((p, distance) for p in level)
+        return away
+
+    def type_of(self, classes: Iterable[str]) -> str:
+        """The type of an item with these classes, all learnt before; empty if it has none."""
+        key = frozenset(classes)
+        if key not in self._types:
+            self._types[key] = self._classes.type_of(self.steps(key)) or ""
+        return self._types[key]
+
+
+def types_of(
+    backend: Backend,
+    names: Iterable[str],
+    classes: ClassMap,
+    *,
+    batch: int = BATCH,
+    case_variants: bool = False,
+) -> dict[str, tuple[Hit, ...]]:
+    """Each name with a hit for every item that has it and a type; names without one have ().
+
+    Names are asked exactly as given; with `case_variants` those without a hit are asked again in other case.
+    Hits by label come before those by alias, then they are in the order of the types and of the items.
+    """
+    found = items_of(backend, names, classes, batch=batch, case_variants=case_variants)
+    return {name: tuple(hit for hit in hits if hit.type) for name, hits in found.items()}
+
+
+def items_of(
+    backend: Backend,
+    names: Iterable[str],
+    classes: ClassMap,
+    *,
+    batch: int = BATCH,
+    case_variants: bool = False,
+) -> dict[str, tuple[Hit, ...]]:
+    """As `types_of`, with the items for which the class map has no type, too."""
+    taxonomy = Taxonomy(backend, classes, batch=batch)
+    wanted = list(dict.fromkeys(names))
+    found = _asked(backend, wanted, classes, taxonomy, batch)
+    if case_variants:
+        others = {n: variants(n) for n in wanted if not any(hit.type for hit in found.get(n, ()))}
+        again = dict.fromkeys(v for some in others.values() for v in some)
+        second = _asked(backend, again, classes, taxonomy, batch)
+        for name, some in others.items():
+            hits = [*found.get(name, ()), *(hit for v in some for hit in second.get(v, ()))]
+            found[name] = _ordered(hits, classes)
+    return {name: found.get(name, ()) for name in wanted}
+
+
+def variants(name: str) -> tuple[str, ...]:
+    """Other ways to write the case of a name, without the name itself.
+
+    >>> variants("NEW YORK"), variants("iPhone")
+    (('New York', 'New york', 'new york'), ('Iphone', 'IPHONE', 'iphone'))
+    """
+    # str.title would make "O'Hara'S": here only spaces begin a word.
+    words = " ".join(word[:1].upper() + word[1:].lower() for word in name.split(" "))
+    sentence = name[:1].upper() + name[1:].lower()
+    return tuple(v for v in dict.fromkeys((words, sentence, name.upper(), name.lower())) if v != name)
+
+
+def _asked(
+    backend: Backend, names: Iterable[str], classes: ClassMap, taxonomy: Taxonomy, batch: int
+) -> dict[str, tuple[Hit, ...]]:
+    """The hits of the names that have any."""
+    asked = [name for name in names if queries.can_be_asked(name)]
+    words = classes.vocabulary
+    kinds: dict[tuple[str, str, str], set[str]] = {}
+
+    def query(some: Sequence[str]) -> str:
+        return queries.items_named(some, words)
+
+    progress = bar(asked, description="look up", total=len(asked), unit="name")
+    for row in select_batched(backend, progress, query, batch=batch):
+        via = "label" if row["via"] in words.label else "alias"
+        of_item = kinds.setdefault((row["name"], row["item"], via), set())
+        if "class" in row:
+            of_item.add(row["class"])
+    taxonomy.learn({c for of_item in kinds.values() for c in of_item})
+    hits: dict[str, list[Hit]] = {}
+    for (name, item, via), of_item in kinds.items():
+        hits.setdefault(name, []).append(Hit(taxonomy.type_of(of_item), item, via))
+    return {name: _ordered(some, classes) for name, some in hits.items()}
+
+
+def _ordered(hits: Iterable[Hit], classes: ClassMap) -> tuple[Hit, ...]:
+    """Each item once, by its label if it has the name so, in an order that does not depend on the backend."""
+    place = {kind.name: n for n, kind in enumerate(classes.types)}
+
+    def rank(hit: Hit) -> tuple[bool, int, int, str]:
+        return hit.via != "label", place.get(hit.type, len(place)), len(hit.item), hit.item
+
+    first: dict[str, Hit] = {}
+    for hit in sorted(hits, key=rank):
+        first.setdefault(hit.item, hit)
+    return tuple(first.values())

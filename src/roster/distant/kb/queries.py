@@ -1,0 +1,106 @@
+"""Every question we put to a knowledge base, as SPARQL 1.1 that any endpoint and the embedded store answer.
+
+They are all plain joins from a list of known terms (`VALUES`), which every engine answers by index look-ups,
+in time that depends on the list and not on the knowledge base. Class trees are walked level by level
+with these rather than with `P279*`, which some engines evaluate for the whole tree and some refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from roster.distant.kb.classes import Vocabulary, is_iri
+
+ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
+
+
+def literal(text: str, language: str = "") -> str:
+    r"""A string, as SPARQL writes it.
+
+    >>> print(literal('the "A\\B"', "en"))
+    "the \"A\\B\""@en
+    """
+    written = text.translate(ESCAPES)
+    # SPARQL also knows \u0041 anywhere in a query. Engines differ in whether they look for it before or after
+    # they read \\ as one backslash; with the u itself written as \u0075 both readings are the same.
+    written = written.replace("\\\\u", "\\\\\\u0075").replace("\\\\U", "\\\\\\u0055")
+    return f'"{written}"@{language}' if language else f'"{written}"'
+
+
+def iri(text: str) -> str:
+    if not is_iri(text):
+        raise ValueError(f"not an IRI: {text!r}")
+    return f"<{text}>"
+
+
+def can_be_asked(name: str) -> bool:
+    """False for half of a surrogate pair, which no query can carry, and no knowledge base holds."""
+    return not any("\ud800" <= c <= "\udfff" for c in name)
+
+
+def items_named(names: Sequence[str], words: Vocabulary) -> str:
+    """?item with the ?name, by the property ?via, and its ?class where it has one."""
+    # Pairs, not two lists: only so does Oxigraph look each one up (200 names: 10 ms; as lists, seconds).
+    pairs = " ".join(
+        f"({iri(via)} {literal(name, language)})"
+        for name in names
+        for language in words.languages
+        for via in words.names
+    )
+    return (
+        f"SELECT ?name ?via ?item ?class WHERE {{ VALUES (?via ?name) {{ {pairs} }} ?item ?via ?name . "
+        f"OPTIONAL {{ ?item {iri(words.instance_of)} ?class }} }}"
+    )
+
+
+def parents(classes: Sequence[str], words: Vocabulary) -> str:
+    """?class with each direct super-class ?parent."""
+    return _related("?class ?parent", "?class", classes, f"?class {iri(words.subclass_of)} ?parent")
+
+
+def children(classes: Sequence[str], words: Vocabulary) -> str:
+    """?parent with each direct sub-class ?class."""
+    return _related("?class ?parent", "?parent", classes, f"?class {iri(words.subclass_of)} ?parent")
+
+
+def counts(classes: Sequence[str], words: Vocabulary) -> str:
+    """?class with the ?count of its direct instances, where there are any."""
+    chosen = _related("?class (COUNT(?item) AS ?count)", "?class", classes, _instance(words))
+    return f"{chosen} GROUP BY ?class"
+
+
+def members(classes: Sequence[str], words: Vocabulary) -> str:
+    """?item that is a direct instance of one of the classes."""
+    return _related("?item", "?class", classes, _instance(words))
+
+
+def members_page(class_: str, words: Vocabulary, *, limit: int, offset: int) -> str:
+    """A part of the direct instances of one class, in the order in which the knowledge base holds them.
+
+    Without ORDER BY: a single pattern is read from an index, so the order stays. To sort a class for every
+    page is what time limits do not allow (250,000 items in Oxigraph: 15 s sorted, 0.3 s for the last page).
+    """
+    pattern = f"?item {iri(words.instance_of)} {iri(class_)}"
+    return f"SELECT ?item WHERE {{ {pattern} }} LIMIT {limit} OFFSET {offset}"
+
+
+def classes_of(items: Sequence[str], words: Vocabulary) -> str:
+    """?item with each ?class it is a direct instance of."""
+    return _related("?item ?class", "?item", items, _instance(words))
+
+
+def names_of(items: Sequence[str], words: Vocabulary) -> str:
+    """?item with each ?name it has in our languages."""
+    languages = ", ".join(literal(language) for language in words.languages)
+    paths = "|".join(iri(via) for via in words.names)
+    pattern = f"?item {paths} ?name FILTER(LCASE(LANG(?name)) IN ({languages}))"
+    return _related("?item ?name", "?item", items, pattern)
+
+
+def _instance(words: Vocabulary) -> str:
+    return f"?item {iri(words.instance_of)} ?class"
+
+
+def _related(variables: str, known: str, terms: Iterable[str], pattern: str) -> str:
+    values = " ".join(iri(term) for term in terms)
+    return f"SELECT {variables} WHERE {{ VALUES {known} {{ {values} }} {pattern} }}"
