@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from roster.config import Config, load_config
 from roster.corpus.dataset import Dataset
@@ -14,17 +14,45 @@ from roster.errors import ConfigError
 from roster.infer.recogniser import Entity, Recogniser, load
 from roster.scores import Evaluation, evaluate_sentences
 
+if TYPE_CHECKING:
+    from roster.distant.label import Labels
+
 __all__ = ["Entity", "Recogniser", "evaluate", "label", "load", "train"]
 
 Source = str | Path | Iterable[Sentence]
 
 
-def label(corpus: Source, dictionary: str | Path, *, format: str | None = None) -> Iterator[Sentence]:
-    """Distant labels: every name of the dictionary, by exact longest match."""
-    from roster.distant.dictionary import read_dictionary
-    from roster.distant.matcher import Matcher
+def label(
+    corpus: Source,
+    dictionary: str | Path | Sequence[str | Path] = (),
+    *,
+    config: str | Path | None = None,
+    format: str | None = None,
+    cache: str | Path | None = None,
+    workers: int = 1,
+    log: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Labels:
+    """Distant labels from dictionaries, patterns and a knowledge base.
 
-    return Matcher(read_dictionary(dictionary)).label(_sentences(corpus, format))
+    `config` is a TOML file as `roster label --config` takes it; `settings` are those of
+    `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`, `builtin=["DATE"]`,
+    `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`. With `cache`, a folder,
+    compiled dictionaries are kept for the next time.
+    """
+    from roster.distant.label import Labels
+    from roster.distant.settings import load_settings
+
+    dictionaries = [dictionary] if isinstance(dictionary, str | Path) else list(dictionary)
+    if isinstance(corpus, Iterator):
+        corpus = list(corpus)  # it is gone through twice
+    return Labels(
+        lambda: _sentences(corpus, format),
+        load_settings(config, dictionaries=dictionaries, **settings),
+        cache=None if cache is None else Path(cache),
+        workers=workers,
+        log=log,
+    )
 
 
 def train(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
@@ -166,7 +166,7 @@ def load_config(
     if preset is not None:
         _merge(tree, _preset(preset), f"preset {preset}")
     if file is not None:
-        _merge(tree, _read_toml(Path(file)), str(file))
+        _merge(tree, read_toml(Path(file)), str(file))
     items = overrides.items() if isinstance(overrides, Mapping) else overrides
     pairs = [_parse_override(item) if isinstance(item, str) else item for item in items]
     for path, value in pairs:
@@ -187,7 +187,7 @@ def from_dict(tree: Mapping[str, Any]) -> Config:
 
 def read_config(path: str | Path) -> Config:
     """A config as `to_toml` wrote it."""
-    return from_dict(_read_toml(Path(path)))
+    return from_dict(read_toml(Path(path)))
 
 
 def to_toml(config: Config, *, comments: bool = True) -> str:
@@ -225,7 +225,7 @@ def _preset(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -280,8 +280,22 @@ def _build(cls: type, tree: Mapping[str, Any], where: str) -> Any:
     return cls(**values)
 
 
-def _value(value: Any, kind: type, f: dataclasses.Field[Any], name: str) -> Any:
+T = TypeVar("T")
+
+
+def section(cls: type[T], table: Mapping[str, Any], where: str, base: T | None = None) -> T:
+    """One flat dataclass of options from a TOML table; what the table leaves out is as in `base`."""
+    tree = dataclasses.asdict(cls() if base is None else base)  # type: ignore[call-overload]
+    _merge(tree, table, where)
+    return cast(T, _build(cls, tree, f"{where}: "))
+
+
+def _value(value: Any, kind: Any, f: dataclasses.Field[Any], name: str) -> Any:
     words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            raise ConfigError(f"'{name}' must be a list of texts, not {value!r}")
+        return tuple(value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value) if abs(value) < 2**1000 else float("inf")
     if kind is int and isinstance(value, float) and value.is_integer():

@@ -12,14 +12,17 @@ from roster.config import load_config
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
-from roster.distant.dictionary import read_dictionary
-from roster.distant.matcher import Matcher
+from roster.distant.label import Labels
+from roster.distant.settings import load_settings
 from roster.files import write_json, write_text
 from roster.infer.recogniser import load
 from roster.learn.train import train
 from roster.scores import Evaluation, evaluate_sentences
 
 METHODS = ("fine-tune", "roster")
+# Every listed name as it is written: the raw dictionary, with the noise that training has to deal with.
+PLAIN = {"case": "exact", "min_length": 1, "stop_words": []}
+FIRST = {"ambiguous": "first"}
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,16 @@ def run_demo(folder: str | Path, *, seed: int = 30, log: Callable[[str], None] |
     say = log or (lambda line: None)
     sample = resources.files("roster") / "sample"
     with resources.as_file(sample) as source:
-        matcher = Matcher(read_dictionary(source / "dictionary.tsv"))
-        news = list(matcher.label(read(source / "news.txt", "text")))
+        settings = load_settings(dictionaries=[source / "dictionary.tsv"], policy=PLAIN, conflicts=FIRST)
+        news = list(Labels(lambda: read(source / "news.txt", "text"), settings))
         gold = list(read(source / "gold.jsonl", "jsonl"))
+        distant = list(Labels(lambda: gold, settings))
     say(
         f"labelled {len(news)} sentences with the dictionary: "
         f"{sum(len(s.spans or ()) for s in news)} names found"
     )
     data = folder / "data"
     write(data / "train.jsonl", news)
-    distant = list(matcher.label(gold))
     scores = {"distant-match": evaluate_sentences(distant, gold)}
     found: list[Sentence] = []
     for method in METHODS:
@@ -102,8 +105,16 @@ def marked(sentence: Sentence) -> str:
 
 
 def report(demo: Demo, examples: int = 5) -> str:
-    lines = ["# RoSTER on the bundled sample", "", "```", table(demo.scores), "```", "",
-             "Sentences where RoSTER corrected the dictionary:", ""]  # fmt: skip
+    lines = [
+        "# RoSTER on the bundled sample",
+        "",
+        "```",
+        table(demo.scores),
+        "```",
+        "",
+        "Sentences where RoSTER corrected the dictionary:",
+        "",
+    ]
     for c in demo.corrected[:examples]:
         lines += [f"- dictionary: {marked(c.distant)}", f"  RoSTER: {marked(c.found)}", ""]
     return "\n".join(lines)

@@ -43,8 +43,12 @@ def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def atomic_folder(path: str | Path) -> Iterator[Path]:
-    """Fill a temporary folder beside `path`, then rename it there; an older folder is replaced."""
+def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
+    """Fill a temporary folder beside `path`, then rename it there; an older folder is replaced.
+
+    With `first`, a folder that is there by then stays, and this one is dropped: of several processes that
+    make the same thing, one wins, and none finds its folder gone.
+    """
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +58,13 @@ def atomic_folder(path: str | Path) -> Iterator[Path]:
     try:
         part.chmod(0o755)
         yield part
-        if path.exists():
+        if first:
+            try:
+                part.rename(path)
+            except OSError:
+                if not path.is_dir():  # else another process was faster
+                    raise
+        elif path.exists():
             old = part.with_suffix(".old")
             os.replace(path, old)
             try:

@@ -68,3 +68,7 @@ def timed(name: str) -> Iterator[Stage]:
 
 def gigabytes(n: float) -> str:
     return f"{n / 2**30:.2f} GiB" if n >= 2**30 else f"{n / 2**20:.0f} MiB"
+
+
+def say_to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -86,17 +86,20 @@ def evaluate_spans(pairs: Iterable[tuple[Iterable[Span], Iterable[Span]]]) -> Ev
     return Evaluation(right.total(), predicted.total(), support.total(), types)
 
 
-def evaluate_sentences(predicted: Iterable[Sentence], gold: Iterable[Sentence]) -> Evaluation:
+def evaluate_sentences(
+    predicted: Iterable[Sentence], gold: Iterable[Sentence], *, same_words: bool = False
+) -> Evaluation:
     """Scores of labelled sentences against gold ones; both sides must hold the same documents in order.
 
     Where both have the same text, characters are compared, so that it does not matter how either side
-    was cut into words and sentences. Otherwise words are, and there must be equally many.
+    was cut into words and sentences. Otherwise words are, and there must be equally many; with `same_words`
+    they must also be the same ones.
     """
-    return evaluate_spans(_pairs(documents(predicted), documents(gold)))
+    return evaluate_spans(_pairs(documents(predicted), documents(gold), same_words))
 
 
 def _pairs(
-    predicted: Iterable[list[Sentence]], gold: Iterable[list[Sentence]]
+    predicted: Iterable[list[Sentence]], gold: Iterable[list[Sentence]], same_words: bool
 ) -> Iterator[tuple[list[Span], list[Span]]]:
     for number, (p, g) in enumerate(zip_longest(predicted, gold), 1):
         if p is None or g is None:
@@ -112,6 +115,10 @@ def _pairs(
                 f"text {number} has {lengths[0]} words in the predictions and {lengths[1]} in the gold "
                 f"labels; {SAME}"
             )
+        if same_words and not by_text:
+            for ours, theirs in zip(*([w for s in side for w in s.words] for side in (p, g)), strict=True):
+                if ours != theirs:
+                    raise DataError(f"text {number} has {theirs!r} where the corpus has {ours!r}; {SAME}")
         yield _spans(p, by_text), _spans(g, by_text)
 
 

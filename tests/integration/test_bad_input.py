@@ -68,7 +68,7 @@ def test_an_empty_corpus(texts: list[str], refuse: Any, write_lines: Write, tmp_
 
 
 def test_an_unlabelled_corpus(refuse: Any, write_lines: Write, tmp_path: Path) -> None:
-    refuse(write_lines(tmp_path / "data", ["Ada left ."], None), says=["have no labels", "roster.label()"])
+    refuse(write_lines(tmp_path / "data", ["Ada left ."], None), says=["have no labels", "roster label"])
     refuse(
         write_lines(tmp_path / "o", ["Ada left ."], ["O O O"]),
         says=["no word of the training data has a label"],
@@ -79,7 +79,7 @@ def test_an_unlabelled_corpus(refuse: Any, write_lines: Write, tmp_path: Path) -
 def test_an_empty_dictionary(content: str, tmp_path: Path) -> None:
     (tmp_path / "names.tsv").write_text(content)
     (tmp_path / "corpus.txt").write_text("Ada left.\n")
-    with pytest.raises(DataError, match=r"names\.tsv: the dictionary is empty"):
+    with pytest.raises(DataError, match=r"names\.tsv: no entries"):
         package.label(tmp_path / "corpus.txt", tmp_path / "names.tsv")
 
 

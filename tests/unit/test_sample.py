@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from roster.corpus.io import read
-from roster.distant.dictionary import read_dictionary
-from roster.distant.matcher import Matcher
-from roster.scores import evaluate_sentences
+from roster.demo import FIRST, PLAIN
+from roster.distant.entries import read_entries
+from roster.distant.label import Labels
+from roster.distant.settings import load_settings
 
 SAMPLE = Path(str(resources.files("roster") / "sample"))
 TYPES = {"PER", "LOC", "ORG", "MISC"}
@@ -51,16 +52,20 @@ def test_no_sentence_is_in_both_parts() -> None:
 
 
 def test_the_dictionary() -> None:
-    names = read_dictionary(SAMPLE / "dictionary.tsv")
+    names: dict[str, set[str]] = {}
+    for batch in read_entries(SAMPLE / "dictionary.tsv"):
+        for surface, kind in zip(batch.surfaces, batch.kinds, strict=True):
+            names.setdefault(surface, set()).add(kind)
     assert len(names) >= 500
-    assert {kind for types in names.values() for kind in types} == TYPES
+    assert set().union(*names.values()) == TYPES
     assert sum(len(types) > 1 for types in names.values()) == 5
 
 
 def test_what_the_dictionary_alone_reaches() -> None:
     """Room above it for what a model can learn, and enough below it to learn from."""
     gold = list(read(SAMPLE / "gold.jsonl"))
-    scores = evaluate_sentences(Matcher(read_dictionary(SAMPLE / "dictionary.tsv")).label(gold), gold)
+    settings = load_settings(dictionaries=[SAMPLE / "dictionary.tsv"], policy=PLAIN, conflicts=FIRST)
+    scores = Labels(lambda: gold, settings).score(gold)
     assert 0.5 < scores.f1 < 0.7
     # The README's numbers.
     assert (scores.precision, scores.recall, scores.f1) == pytest.approx((0.769, 0.537, 0.632), abs=5e-4)

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from roster.demo import marked, run_demo, table
-    from roster.learn.run import say_to_stderr
+    from roster.progress import say_to_stderr
 
     demo = run_demo(args.output, seed=args.seed, log=say_to_stderr)
     print(f"\n{table(demo.scores)}\n\nWhere RoSTER corrected the dictionary it learned from:")

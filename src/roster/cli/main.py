@@ -15,11 +15,15 @@ from roster.errors import RosterError
 
 COMMANDS = {
     "demo": "the whole chain on the bundled sample, in minutes on two CPU cores",
+    "label": "distant labels for a corpus, from dictionaries, patterns or a knowledge base",
     "train": "train a recogniser on distant labels",
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
     "convert": "change the format of labelled data",
+    "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
+    "benchmark": "speed and memory, measured on this machine",
 }
+RESUMES = ("demo", "train", "kb")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -80,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RosterError as error:
         return _fail(args.debug, str(error), 2)
     except KeyboardInterrupt:
-        return _fail(args.debug, "stopped; the same command goes on from the last finished point", 130)
+        later = "; the same command goes on from the last finished point" if args.command in RESUMES else ""
+        return _fail(args.debug, f"stopped{later}", 130)
     except BrokenPipeError:
         # The reader of our output has gone (`roster predict ... | head`): not an error.
         _drop_output()

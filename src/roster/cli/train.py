@@ -48,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
         raise ConfigError("give a data set and a run folder: roster train DATASET -o RUN")
     from roster.corpus.dataset import load_dataset
-    from roster.learn.run import say_to_stderr
     from roster.learn.train import train
+    from roster.progress import say_to_stderr
 
     train(load_dataset(args.dataset, args.format), args.output, config, log=say_to_stderr)
     say_to_stderr(f"the model is in {args.output}/model; try: roster predict {args.output}/model FILE")

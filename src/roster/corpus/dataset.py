@@ -20,6 +20,8 @@ from roster.files import fingerprint
 SPLITS = {"train": ("train",), "valid": ("valid", "dev", "validation", "val"), "test": ("test",)}
 SHARD = re.compile(r"-\d+-of-\d+$")
 TYPES = "types.txt"
+PROVENANCE = ".provenance.jsonl"
+"""Ends the name of the file that says where the labels of another come from."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Dataset:
             raise DataError("there is no sentence to train on", path=self.parts["train"].paths[0])
         if all(sentence.spans is None for sentence in sentences):
             raise DataError(
-                "the sentences have no labels; make some from a dictionary (in Python: roster.label())",
+                "the sentences have no labels; make some with roster label, from a dictionary of names",
                 path=self.parts["train"].paths[0],
             )
         return sentences
@@ -164,7 +166,11 @@ def _file_parts(folder: Path, format: str | None) -> dict[str, Part]:
         known = {split: name for split, names in SPLITS.items() for name in names if name in saved}
         return {split: Part((folder,), "arrow", split=name) for split, name in known.items()}
     parts = {}
-    files = sorted(f for f in folder.iterdir() if f.is_file() and not f.name.startswith("."))
+    files = sorted(
+        f
+        for f in folder.iterdir()
+        if f.is_file() and not f.name.startswith(".") and not f.name.endswith(PROVENANCE)
+    )
     for split, names in SPLITS.items():
         found = [f for f in files if f.stem.lower() in names]
         found = found or [f for f in files if set(re.split(r"[-_.]", f.stem.lower())) & set(names)]

@@ -1,42 +1,343 @@
-"""Distant labels by exact longest match of dictionary names on the corpus's own words."""
+"""Names of a lexicon in sentences: the automaton's hits, held to word borders and to the policy of each type.
+
+Works on thousands of sentences at once. Each distinct word of the text is cut into pieces once; after that a
+word costs a look-up and a few array operations. What is found is every name, overlapping ones too; which of
+them become labels is decided in `conflicts`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 
-from roster.corpus.sentence import Sentence, Span
+import numpy as np
+
+from roster.distant.lexicon import ALLOWED, ANY_SHAPE, AUTOMATON_SIZE, Lexicon
+from roster.distant.pieces import (
+    ALL_CAPITALS,
+    APOSTROPHES,
+    HAS_CAPITAL,
+    HAS_CASE,
+    HAS_UNCASED,
+    MARK,
+    ONLY_CAPITALS,
+    TEXT_EDGES,
+    Array,
+    cut,
+    stretches,
+)
+from roster.distant.policy import Policies
+
+MAX_FORMS = 1 << 20
+"""Distinct words of the text that are remembered; then the memory starts afresh."""
+ACRONYM = 4
+"""Capitals up to this many letters may be an acronym: `IT` is not the film `It`."""
+HEADLINE = 0.25
+"""A sentence with a smaller share of its cased words in lower case is a headline: capitals say nothing."""
+
+EXACT, UPPER_TOO, ANY, SMART = range(4)
+CASES = {"exact": EXACT, "upper": UPPER_TOO, "insensitive": ANY, "smart": SMART}
+
+# How far a piece is from the border of its word: at it, only punctuation between, a possessive, inside.
+AT_BORDER, PAST_PUNCTUATION, PAST_POSSESSIVE, INSIDE = range(4)
+
+MAX_WORDS, MAX_CHUNK = 1 << 12, 1 << 20
+"""Words in a name and in one call of `find`, so that a match fits in 64 bits."""
+
+BREAK = "\x00"
+"""Stands between sentences; no name has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Entry `entry[i]` of the lexicon is the words `start[i]` to `end[i]` of sentence `sentence[i]`.
+
+    Sorted by sentence, start, end and entry. `refused` counts, for each kind of the lexicon, matches that
+    only the case policy refused.
+    """
+
+    sentence: Array
+    start: Array
+    end: Array
+    entry: Array
+    refused: Array
+
+
+class _Forms(dict[str, int]):
+    """Numbers of words, a new one for a word that was not seen before."""
+
+    def __init__(self) -> None:
+        super().__init__({BREAK: 0})
+        self.new: list[str] = [BREAK]
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        self.new.append(word)
+        return number
+
+
+class _Column:
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: type):
+        self._array: Array = np.zeros(1024, dtype)
+        self.size = 0
+
+    def add(self, values: Array) -> None:
+        while self.size + len(values) > len(self._array):
+            self._array = np.concatenate([self._array, np.zeros_like(self._array)])
+        self._array[self.size : self.size + len(values)] = values
+        self.size += len(values)
+
+    @property
+    def values(self) -> Array:
+        return self._array[: self.size]
+
+
+class _Words:
+    """The distinct words of the text, as pieces."""
+
+    def __init__(self, lexicon: Lexicon):
+        self.lexicon = lexicon
+        self.forms = _Forms()
+        self.first, self.count = _Column(np.int64), _Column(np.int64)
+        self.number, self.shape, self.case = _Column(np.int32), _Column(np.uint32), _Column(np.uint8)
+        self.letters, self.before, self.after = _Column(np.int32), _Column(np.uint8), _Column(np.uint8)
+
+    def numbers(self, words: Sequence[str]) -> Array:
+        numbers = np.fromiter(map(self.forms.__getitem__, words), np.int64, len(words))
+        if self.forms.new:
+            self._add(self.forms.new)
+            self.forms.new = []
+        return numbers
+
+    def _add(self, words: list[str]) -> None:
+        pieces = cut(words, self.lexicon.form)
+        counts = np.diff(pieces.starts)
+        before = np.full(len(pieces.key), INSIDE, np.uint8)
+        after = np.full(len(pieces.key), INSIDE, np.uint8)
+        filled = counts > 0
+        before[pieces.starts[:-1][filled]] = AT_BORDER
+        after[pieces.starts[1:][filled] - 1] = AT_BORDER
+        for i in np.flatnonzero(counts > 1).tolist():
+            first, last = pieces.starts[i : i + 2].tolist()
+            kinds, chars = pieces.kind[first:last].tolist(), pieces.first[first:last].tolist()
+            marks = [chr(c) if k == MARK else "" for c, k in zip(chars, kinds, strict=True)]
+            for at in range(1, len(marks)):
+                if marks[at - 1] not in TEXT_EDGES:
+                    break
+                before[first + at] = PAST_PUNCTUATION
+            at = len(marks) - 1
+            while at > 0 and marks[at] in TEXT_EDGES:
+                at -= 1
+                after[first + at] = PAST_PUNCTUATION
+            letter = not marks[at] and pieces.length[first + at] == 1 and pieces.first[first + at] == ord("s")
+            if at > 1 and letter and marks[at - 1] in APOSTROPHES:
+                after[first + at - 2] = PAST_POSSESSIVE
+        self.first.add(pieces.starts[:-1] + self.number.size)
+        self.count.add(counts)
+        self.number.add(self.lexicon.numbers(pieces))
+        self.shape.add(pieces.shape)
+        self.case.add(pieces.case)
+        self.letters.add(np.where(pieces.kind == MARK, 0, pieces.length))
+        self.before.add(before)
+        self.after.add(after)
 
 
 class Matcher:
-    """From left to right, at each word the longest name that starts there; a name with several types
-    takes the first in alphabetical order.
+    """Finds the names of a lexicon. `common`, from `common_words`, serves the case policy `smart`."""
 
-    >>> m = Matcher({("Swiss", "Bank"): ("ORG",), ("Swiss",): ("MISC",)})
-    >>> m.spans(("Swiss", "Bank", "and", "Swiss", "cheese"))
-    (Span(start=0, end=2, label='ORG'), Span(start=3, end=4, label='MISC'))
-    """
+    def __init__(self, lexicon: Lexicon, policies: Policies, common: Array | None = None):
+        self.lexicon = lexicon
+        if common is None:
+            common = np.zeros(len(lexicon.arrays["vocabulary"]) + 1, bool)
+        # Stop-words are common, also where the text is too short to show it.
+        common[lexicon.numbers(cut(sorted(policies.default.stops), lexicon.form))] = True
+        common[0] = False
+        self.common = common
+        rules = [policies.of(kind) for kind in lexicon.kinds]
+        self._case = np.array([CASES[rule.case] for rule in rules], np.uint8)
+        self._edges = np.array([rule.edges for rule in rules], bool)
+        self._possessive = np.array([rule.possessive for rule in rules], bool)
+        self._words = _Words(lexicon)
 
-    def __init__(self, names: Mapping[tuple[str, ...], tuple[str, ...]]):
-        self._types = {words: types[0] for words, types in names.items()}
-        lengths: dict[str, set[int]] = {}
-        for words in names:
-            lengths.setdefault(words[0], set()).add(len(words))
-        self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
+    def find(self, sentences: Sequence[Sequence[str]]) -> Matches:
+        """All names in the sentences, each a row of words; at most `MAX_CHUNK` words at once."""
+        text = self._read(sentences)
+        lexicon, arrays = self.lexicon, self.lexicon.arrays
+        start, end, name = self._hits(text.number)
+        keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
+        start, end, name = start[keep], end[keep], name[keep]
 
-    def spans(self, words: tuple[str, ...]) -> tuple[Span, ...]:
-        found, at = [], 0
-        while at < len(words):
-            for length in self._lengths.get(words[at], ()):
-                label = self._types.get(words[at : at + length])
-                if label is not None and at + length <= len(words):
-                    found.append(Span(at, at + length, label))
-                    at += length
-                    break
-            else:
-                at += 1
-        return tuple(found)
+        # From names to the entries behind them.
+        first = arrays["name_starts"][name].astype(np.int64)
+        count = arrays["name_starts"][name + 1] - first
+        form, _ = stretches(first, count)
+        start, end = np.repeat(start, count), np.repeat(end, count)
+        entry = arrays["form_entry"][form]
+        kind = arrays["entry_kind"][entry]
+        before, after = text.before[start], text.after[end - 1]
+        edges = self._edges[kind]
+        bordered = (before == AT_BORDER) | edges
+        bordered &= (
+            (after == AT_BORDER)
+            | ((after == PAST_PUNCTUATION) & edges)
+            | ((after == PAST_POSSESSIVE) & self._possessive[kind])
+        )
+        fitting = bordered & self._case_fits(text, start, end, form, entry, kind)
+        refused = np.bincount(kind[bordered & ~fitting], minlength=len(lexicon.kinds))
+        start, end, entry = start[fitting], end[fitting], entry[fitting]
 
-    def label(self, sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-        """The sentences with the labels that the dictionary gives them; labels they had are replaced."""
-        for sentence in sentences:
-            yield sentence.with_spans(self.spans(sentence.words))
+        # Sorted, and once each: a name and its plural may be two hits of one entry on the same words.
+        first, length = text.word[start], text.word[end - 1] - text.word[start]
+        packed = np.unique(first << 43 | np.minimum(length, MAX_WORDS - 1) << 31 | entry)
+        first, length, entry = packed >> 43, (packed >> 31) & (MAX_WORDS - 1), packed & ((1 << 31) - 1)
+        sentence = np.searchsorted(text.sentence_first, first, side="right") - 1
+        start = first - text.sentence_first[sentence]
+        return Matches(sentence, start, start + length + 1, entry, refused)
+
+    def count(self, sentences: Sequence[Sequence[str]]) -> tuple[Array, Array]:
+        """How often each piece of the lexicon is in lower case, and capitalised where that says something."""
+        text = self._read(sentences)
+        size = len(self.common)
+        lower = (text.case & (HAS_CASE | HAS_CAPITAL)) == HAS_CASE
+        capital = ((text.case & HAS_CAPITAL) > 0) & text.telling
+        return np.bincount(text.number[lower], minlength=size), np.bincount(
+            text.number[capital], minlength=size
+        )
+
+    def _hits(self, numbers: Array) -> tuple[Array, Array, Array]:
+        """(first piece, last piece + 1, name) of every hit of the automata."""
+        codes, width = self.lexicon.codes(numbers), self.lexicon.code_width
+        alone = self.lexicon.arrays["single"][numbers]
+        at = np.flatnonzero(alone >= 0)
+        found, offset = [(at, at + 1, alone[at].astype(np.int64))], self.lexicon.singles
+        for automaton in self.lexicon.automata:
+            hits = automaton.find_overlapping(codes)
+            rows = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
+            found.append((rows[:, 0] // width, rows[:, 1] // width, rows[:, 2] + offset))
+            offset += AUTOMATON_SIZE
+        start, end, name = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        return start, end, name
+
+    def _case_fits(
+        self, text: _Text, start: Array, end: Array, form: Array, entry: Array, kind: Array
+    ) -> Array:
+        policy = self._case[kind]
+        fits = policy == ANY
+        rest = np.flatnonzero(~fits)
+        if not len(rest):
+            return fits
+        start, end, form, policy = start[rest], end[rest], form[rest], policy[rest]
+        length = end - start
+        piece, first = stretches(start, length)
+        listed = self.lexicon.arrays["shapes"][
+            stretches(self.lexicon.arrays["shape_starts"][form], length)[0]
+        ]
+        shape, case = text.shape[piece], text.case[piece]
+
+        def every(condition: Array) -> Array:
+            return np.logical_and.reduceat(condition, first)
+
+        exact = every((shape == listed) | (listed == ANY_SHAPE))
+        cased, capital = (case & HAS_CASE) > 0, (case & HAS_CAPITAL) > 0
+        capitals = (case & ONLY_CAPITALS) > 0
+        upper = every(capitals | ~cased) & ~every(~cased)
+        # Smart: the text itself must show a name, by a capital that a common word would not have there, ...
+        common = self.common[text.number[piece]]
+        telling = text.telling[piece]
+        shown = ~every(~(capital & (telling | ~common)))
+        # (or by a script that has no capitals), ...
+        shown |= every(~cased) & ~every((case & HAS_UNCASED) == 0)
+        # ... at both ends unless it is written as listed, ...
+        ends = capital | ~cased
+        edged = ends[first] & ends[first + length - 1]
+        # ... and a short word in capitals is an acronym, not a name that is listed otherwise; and vice versa.
+        letters = text.letters[piece]
+        other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
+        acronym = every((letters == 0) | ((letters <= ACRONYM) & other & telling))
+        smart = shown & (exact | (edged & ~acronym))
+        allowed = exact & ((self.lexicon.arrays["entry_flags"][entry[rest]] & ALLOWED) > 0)
+        fits[rest] = (
+            np.select([policy == EXACT, policy == UPPER_TOO], [exact, exact | upper], smart) | allowed
+        )
+        return fits
+
+    def _read(self, sentences: Sequence[Sequence[str]]) -> _Text:
+        if len(self._words.forms) > MAX_FORMS:
+            self._words = _Words(self.lexicon)
+        words: list[str] = []
+        for row in sentences:
+            words.extend(row)
+            words.append(BREAK)
+        table = self._words
+        if len(words) > MAX_CHUNK:
+            raise ValueError(f"at most {MAX_CHUNK} words at once, not {len(words)}")
+        numbers = table.numbers(words)
+        count = table.count.values[numbers]
+        ends = np.cumsum(count)
+        size = int(ends[-1]) if len(ends) else 0
+        if size == len(numbers) and (count == 1).all():
+            index, word = table.first.values[numbers], np.arange(size)
+        else:
+            word = np.repeat(np.arange(len(numbers)), count)
+            index, _ = stretches(table.first.values[numbers], count)
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
+        sentence_first = np.cumsum(lengths) - lengths
+        sentence = np.repeat(np.arange(len(sentences)), lengths)[word]
+        case = table.case.values[index]
+        return _Text(
+            number=table.number.values[index],
+            shape=table.shape.values[index],
+            case=case,
+            letters=table.letters.values[index],
+            before=table.before.values[index],
+            after=table.after.values[index],
+            word=word,
+            sentence=sentence,
+            sentence_first=sentence_first,
+            telling=_telling(case, sentence, len(sentences)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """Sentences as pieces: flat arrays, one row for each piece."""
+
+    number: Array
+    shape: Array
+    case: Array
+    letters: Array
+    before: Array
+    after: Array
+    word: Array  # counted over all sentences, breaks included
+    sentence: Array
+    sentence_first: Array  # the first word of each sentence
+    telling: Array  # whether a capital says anything here
+
+
+def _telling(case: Array, sentence: Array, sentences: int) -> Array:
+    """Not in the first cased word of a sentence, nor anywhere in a headline."""
+    cased = (case & HAS_CASE) > 0
+    lower = cased & ((case & HAS_CAPITAL) == 0)
+    total = np.bincount(sentence[cased], minlength=sentences)
+    small = np.bincount(sentence[lower], minlength=sentences)
+    headline = small < HEADLINE * total
+    at = np.flatnonzero(cased)
+    telling = ~headline[sentence]
+    first = np.ones(len(at), bool)
+    first[1:] = sentence[at[1:]] != sentence[at[:-1]]
+    telling[at[first]] = False
+    return telling
+
+
+def common_words(matcher: Matcher, chunks: Iterable[Sequence[Sequence[str]]]) -> Array:
+    """The pieces that the text has more often in lower case than with a capital that says something."""
+    lower = np.zeros(len(matcher.common), np.int64)
+    capital = np.zeros(len(matcher.common), np.int64)
+    for chunk in chunks:
+        small, large = matcher.count(chunk)
+        lower += small
+        capital += large
+    return np.asarray(lower > capital)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -237,7 +236,3 @@ def describe(facts: Mapping[str, Any]) -> str:
     for split, scores in facts.get("scores", {}).items():
         parts.append(f"{split} P/R/F1 {scores['precision']:.3f}/{scores['recall']:.3f}/{scores['f1']:.3f}")
     return ", ".join(parts)
-
-
-def say_to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -39,6 +39,10 @@ class Format:
     detect: Callable[[Path], bool]
     read: Callable[[Path, Options], Iterator[Sentence]]
     write: Callable[[Path, Iterable[Sentence], Options], None]
+    labels: bool = True
+    """Whether it can hold labels."""
+    keeps_empty: bool = True
+    """Whether a sentence without words is still there when the file is read back."""
 
 
 class TagError(ValueError):

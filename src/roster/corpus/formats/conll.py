@@ -112,5 +112,6 @@ def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
 
 
 FORMAT = Format(
-    "conll", "columns, word first, tag last, a blank line after a sentence", SUFFIXES, detect, read, write
-)
+    "conll", "columns, word first, tag last, a blank line after a sentence", SUFFIXES, detect, read, write,
+    keeps_empty=False,
+)  # fmt: skip

@@ -47,5 +47,6 @@ def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
 
 
 FORMAT = Format(
-    "rawwords", "one word per line, no labels (AutoNER's raw_text.txt)", (".words",), detect, read, write
-)
+    "rawwords", "one word per line, no labels (AutoNER's raw_text.txt)", (".words",), detect, read, write,
+    labels=False, keeps_empty=False,
+)  # fmt: skip

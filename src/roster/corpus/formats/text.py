@@ -59,5 +59,6 @@ def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
 
 
 FORMAT = Format(
-    "text", "plain text, one document per line, or a folder of .txt files", (".text",), detect, read, write
-)
+    "text", "plain text, one document per line, or a folder of .txt files", (".text",), detect, read, write,
+    labels=False,
+)  # fmt: skip

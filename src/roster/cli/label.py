@@ -1,0 +1,192 @@
+"""`roster label`"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roster.corpus.io import FORMATS, read
+from roster.corpus.tags import SCHEMES
+from roster.distant.entries import DICTIONARY_FORMATS
+from roster.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from roster.distant.settings import Settings
+
+HELP = """\
+Distant labels: finds the names of dictionaries, patterns and a knowledge base in a corpus. DATASET is a
+folder that `roster train` takes (train.jsonl, types.txt), or a file of any format. Beside the labels lies
+where each of them comes from, and a report.
+
+Names are matched by words. By default a name counts where the text itself shows a name ("smart" case):
+"Apple" the company is not found in "an apple a day". For words that are written in lower case, such as
+diseases or chemicals, use --case insensitive. Settings for each type go into a TOML file (--config).
+"""
+EXAMPLE = """\
+roster label news.txt --dictionary people.tsv places.tsv -o data
+  roster label abstracts.txt --dictionary mesh.tsv --case insensitive --gold dev.conll -o data
+  roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("corpus", metavar="CORPUS", help="text to label: a file or folder of any format")
+    parser.add_argument("-o", "--output", metavar="DATASET", required=True, help="folder or file to write")
+    what = parser.add_argument_group("what to label with")
+    what.add_argument(
+        "--dictionary",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="names and their types: TSV, CSV, JSON lines or AutoNER's, also gzipped",
+    )
+    what.add_argument(
+        "--dictionary-format",
+        metavar="NAME",
+        choices=DICTIONARY_FORMATS,
+        help=f"{', '.join(DICTIONARY_FORMATS)}, where the guess is wrong",
+    )
+    what.add_argument(
+        "--in-order", action="store_true", help="where dictionaries disagree, the one given first is right"
+    )
+    what.add_argument(
+        "--skip-broken", action="store_true", help="pass over lines of a dictionary that cannot be read"
+    )
+    what.add_argument(
+        "--patterns",
+        metavar="NAME",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="bundled: DATE TIME MONEY PERCENT ORDINAL CARDINAL QUANTITY ORG PERSON",
+    )
+    what.add_argument(
+        "--kb",
+        metavar="STORE_OR_ENDPOINT",
+        help="knowledge base: a folder made by `roster kb build`, or a SPARQL address",
+    )
+    what.add_argument(
+        "--classes", metavar="FILE", help="types of the knowledge base: a TOML file, conll or ontonotes"
+    )
+    what.add_argument(
+        "--candidates",
+        metavar="BY",
+        help="what the knowledge base is asked: rules (default), or a spaCy pipeline",
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--config", metavar="FILE", help="TOML file with all of this, and policies for each type"
+    )
+    how.add_argument(
+        "--case", choices=("smart", "exact", "upper", "insensitive"), help="case policy (default: smart)"
+    )
+    how.add_argument(
+        "--types",
+        metavar="KIND=LABEL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="labels for the dictionary's types: 'ORG.*=ORG' 'MISC.film=' (empty: not wanted)",
+    )
+    how.add_argument(
+        "--ambiguous",
+        choices=("drop", "all", "first", "document"),
+        help="a name with several types: no label (default), all, the first, as its document says",
+    )
+    how.add_argument(
+        "--overlap",
+        choices=("longest", "squares"),
+        help="longest name first (default), or AutoNER's largest sum of squared lengths",
+    )
+    data = parser.add_argument_group("data")
+    data.add_argument(
+        "--gold", metavar="FILE", help="the same sentences with true labels: adds precision and recall"
+    )
+    data.add_argument(
+        "--format",
+        metavar="NAME",
+        choices=FORMATS,
+        help=f"format of CORPUS, if not recognised: {', '.join(FORMATS)}",
+    )
+    data.add_argument("--split", metavar="NAME", help="which split of a folder to read, such as train")
+    data.add_argument(
+        "--to", metavar="NAME", choices=FORMATS, help="format to write, where the name does not say it"
+    )
+    data.add_argument("--scheme", choices=SCHEMES, default="BIO", help="tags to write (default: BIO)")
+    data.add_argument("--no-provenance", action="store_true", help="do not write where each label comes from")
+    data.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    run = parser.add_argument_group("run")
+    run.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    run.add_argument(
+        "--cache",
+        metavar="FOLDER",
+        help="where compiled dictionaries and answers are kept "
+        "(default: ROSTER_CACHE, else the user's cache folder)",
+    )
+    run.add_argument("--no-cache", action="store_true", help="compile anew, keep nothing")
+
+
+def settings_of(args: argparse.Namespace) -> Settings:
+    from roster.distant.settings import load_settings
+
+    labels = {}
+    for item in args.types:
+        kind, equals, label = item.partition("=")
+        if not equals or not kind:
+            raise ConfigError(f"--types {item}: expected KIND=LABEL, for example 'ORG.*=ORG'")
+        labels[kind] = label
+    return load_settings(
+        args.config,
+        dictionaries=args.dictionary,
+        format=args.dictionary_format,
+        in_order=args.in_order,
+        skip_broken=args.skip_broken,
+        builtin=args.patterns,
+        policy=_given(case=args.case),
+        labels=labels,
+        conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap),
+        candidates=_given(by=args.candidates),
+        kb=_given(source=args.kb, classes=args.classes),
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from roster.distant.label import Labels
+    from roster.distant.lexicon import default_cache
+    from roster.distant.output import Target
+    from roster.progress import say_to_stderr
+
+    if args.workers is not None and args.workers < 1:
+        raise ConfigError(f"--workers must be at least 1, not {args.workers}")
+    settings = settings_of(args)
+    target = Target(args.output, args.to, inputs=[args.corpus, *(source.path for source in settings.sources)])
+    labels = Labels(
+        lambda: read(args.corpus, args.format, split=args.split),
+        settings,
+        cache=None if args.no_cache else Path(args.cache) if args.cache else default_cache(),
+        workers=args.workers or os.cpu_count() or 1,
+        log=say_to_stderr,
+    )
+    gold = read(args.gold, labels="true") if args.gold else None
+    try:
+        dead = labels.save(target, args.scheme, provenance=not args.no_provenance, gold=gold)
+    except DataError as error:
+        # Two files that do not fit together, or a corpus without words: say which.
+        raise error if error.path else DataError(str(error), path=args.gold or args.corpus) from error
+    report = labels.report
+    print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if args.json else report.text())
+    say_to_stderr(f"\nlabels: {target.file}   report: {target.report}")
+    if not args.no_provenance:
+        say_to_stderr(f"where each label comes from: {target.provenance}")
+    if dead:
+        say_to_stderr(f"entries that can match nothing: {target.dead}")
+    if target.folder and report.labels:
+        say_to_stderr(f"Next: roster train {target.path} -o run")
+    return 0
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,200 @@
+"""One TOML file, and what the command line adds to it, say how labels are made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from roster.config import option, read_toml, section
+from roster.distant.conflicts import Ambiguous, Overlap
+from roster.distant.lexicon import Source, allow_lists
+from roster.distant.patterns import Pattern, builtin_patterns, load_patterns
+from roster.distant.policy import Policies
+from roster.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """What happens where sources overlap or disagree; the rules are in `conflicts.py`."""
+
+    overlap: str = option(
+        "longest",
+        "longest name first, or AutoNER's largest sum of squared lengths",
+        choices=get_args(Overlap),
+    )
+    ambiguous: str = option(
+        "drop",
+        "a name with several types: no label, all of them, the first by alphabet, or what the "
+        "other labels of the document say",
+        choices=get_args(Ambiguous),
+    )
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Which stretches of words the knowledge base is asked about."""
+
+    by: str = option(
+        "rules", "rules: capital letters; else the name or folder of a spaCy pipeline with a tagger"
+    )
+    nested: bool = option(True, "also ask about the parts of a long candidate")
+
+
+@dataclass(frozen=True)
+class KnowledgeBase:
+    source: str = option("", "store folder made by `roster kb build`, or address of a SPARQL endpoint")
+    classes: str = option("", "TOML file of types and their classes; `conll` (also the default), `ontonotes`")
+    priority: int = option(0, "of its claims, as for dictionaries")
+    timeout: float = option(
+        75.0, "seconds for one answer of an endpoint; public ones have 60 of their own", low=0.1
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    policies: Policies = field(default_factory=Policies)
+    sources: tuple[Source, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
+    conflicts: Conflicts = field(default_factory=Conflicts)
+    candidates: Candidates = field(default_factory=Candidates)
+    kb: KnowledgeBase = field(default_factory=KnowledgeBase)
+
+    @property
+    def overlap(self) -> Overlap:
+        return cast(Overlap, self.conflicts.overlap)
+
+    @property
+    def ambiguous(self) -> Ambiguous:
+        return cast(Ambiguous, self.conflicts.ambiguous)
+
+    def checked(self) -> Settings:
+        if not (self.sources or self.patterns or self.kb.source or allow_lists(self.policies)):
+            raise ConfigError(
+                "nothing to label with; give a dictionary (--dictionary names.tsv), patterns "
+                "(--patterns DATE) or a knowledge base (--kb STORE)"
+            )
+        names = [source.name for source in self.sources]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise ConfigError(
+                f"two dictionaries are called {', '.join(sorted(twice))}; labels keep the name of the file "
+                "that they come from, so rename one"
+            )
+        return self
+
+
+SECTIONS = (
+    "defaults",
+    "types",
+    "labels",
+    "conflicts",
+    "candidates",
+    "kb",
+    "dictionaries",
+    "patterns",
+    "builtin",
+)
+
+
+def load_settings(
+    file: str | Path | None = None,
+    *,
+    dictionaries: Sequence[str | Path] = (),
+    format: str | None = None,
+    in_order: bool = False,
+    skip_broken: bool = False,
+    builtin: Sequence[str] = (),
+    policy: Mapping[str, Any] | None = None,
+    labels: Mapping[str, str] | None = None,
+    conflicts: Mapping[str, Any] | None = None,
+    candidates: Mapping[str, Any] | None = None,
+    kb: Mapping[str, Any] | None = None,
+) -> Settings:
+    """The settings of a TOML file with those given here on top; all are checked.
+
+    `in_order` gives the dictionaries falling priorities, so that the first one wins.
+    """
+    tree: dict[str, Any] = {} if file is None else read_toml(Path(file))
+    where = "" if file is None else f"{file}: "
+    for name in tree:
+        if name not in SECTIONS:
+            raise ConfigError(f"{where}there is no section [{name}]; there are {', '.join(SECTIONS)}")
+    folder = Path() if file is None else Path(file).parent
+    sources = [_source(table, folder, where) for table in _tables(tree, "dictionaries", where)]
+    for place, path in enumerate(dictionaries):
+        sources.append(Source(Path(path), format, len(dictionaries) - place if in_order else 0))
+    sources = [replace(source, skip_broken=skip_broken) for source in sources]
+    patterns = _builtin(_table(tree, "builtin", where), builtin, where)
+    own = _tables(tree, "patterns", where)
+    if own:
+        patterns += load_patterns(own, origin=Path(str(file)).name)
+    return Settings(
+        Policies.from_tables(
+            {**_table(tree, "defaults", where), **(policy or {})},
+            _table(tree, "types", where),
+            {**_table(tree, "labels", where), **(labels or {})},
+            where,
+        ),
+        tuple(sources),
+        tuple(patterns),
+        section(Conflicts, {**_table(tree, "conflicts", where), **(conflicts or {})}, f"{where}[conflicts]"),
+        section(
+            Candidates, {**_table(tree, "candidates", where), **(candidates or {})}, f"{where}[candidates]"
+        ),
+        _kb({**_table(tree, "kb", where)}, kb or {}, folder, where),
+    ).checked()
+
+
+def _builtin(table: dict[str, Any], chosen: Sequence[str], where: str) -> list[Pattern]:
+    where = f"{where}[builtin]"
+    if unknown := set(table) - {"patterns", "labels"}:
+        raise ConfigError(f"{where}: there is no {', '.join(sorted(unknown))}; patterns and labels are")
+    listed, labels = table.get("patterns", []), table.get("labels", {})
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise ConfigError(f'{where}: patterns must be a list such as ["DATE", "TIME"], not {listed!r}')
+    if not isinstance(labels, Mapping):
+        raise ConfigError(f'{where}: labels must be a table such as {{ PERSON = "PER" }}, not {labels!r}')
+    try:
+        return builtin_patterns([*listed, *chosen], labels=labels) if listed or chosen else []
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}" if table else str(error)) from None
+
+
+def _kb(table: dict[str, Any], given: Mapping[str, Any], folder: Path, where: str) -> KnowledgeBase:
+    kb = section(KnowledgeBase, table, f"{where}[kb]")
+    # Paths in a file are beside the file; those on the command line are where the user is.
+    if kb.source and "://" not in kb.source:
+        kb = replace(kb, source=str(folder / kb.source))
+    if kb.classes.endswith(".toml"):
+        kb = replace(kb, classes=str(folder / kb.classes))
+    return section(KnowledgeBase, given, "the knowledge base", kb)
+
+
+def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
+    name = f"{where}[[dictionaries]]"
+    if unknown := set(table) - {"path", "format", "priority"}:
+        raise ConfigError(f"{name}: there is no {', '.join(sorted(unknown))}; path, format and priority are")
+    path, format, priority = table.get("path"), table.get("format"), table.get("priority", 0)
+    if not isinstance(path, str) or not path:
+        raise ConfigError(f'{name}: path must be a text, such as path = "names.tsv"')
+    if format is not None and not isinstance(format, str):
+        raise ConfigError(f"{name}: format must be a text")
+    if not isinstance(priority, int) or isinstance(priority, bool):
+        raise ConfigError(f"{name}: priority must be a whole number, not {priority!r}")
+    return Source(folder / path, format, priority)
+
+
+def _table(tree: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    table = tree.get(name, {})
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{where}'{name}' must be a section [{name}]")
+    return dict(table)
+
+
+def _tables(tree: Mapping[str, Any], name: str, where: str) -> list[Mapping[str, Any]]:
+    tables = tree.get(name, [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        raise ConfigError(f"{where}'{name}' must be a list of sections [[{name}]]")
+    return tables
