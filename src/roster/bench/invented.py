@@ -1,0 +1,69 @@
+"""Names and text that anybody can make: pronounceable, nobody's data, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+ONSETS, VOWELS, CODAS = (
+    row.split(" ")
+    for row in (
+        "b br c cl d dr f fl g gr h j k l m n p pr qu r s sh sl st t th tr v w z",
+        "a e i o u ai ea ee ie oo ou",
+        "   l m n nd nt r rd rk s st t x",  # three times nothing
+    )
+)
+
+NAME_WORDS, TEXT_WORDS = 60_000, 20_000
+"""Distinct words in names, and in text outside names."""
+KINDS = ("LOC", "ORG", "PER")
+NAME_SHARE = 0.08
+"""How often a name begins at a word of the text."""
+
+
+def invented_words(draw: Random, number: int) -> list[str]:
+    """Distinct words of one to four syllables, in lower case.
+
+    >>> invented_words(Random(1), 4)
+    ['vegent', 'noukoclee', 'kearasleegord', 'waibabouprax']
+    """
+    words: dict[str, None] = {}
+    while len(words) < number:
+        syllables = draw.choices((1, 2, 3, 4), (1, 4, 3, 1))[0]
+        word = "".join(draw.choice(ONSETS) + draw.choice(VOWELS) for _ in range(syllables))
+        words[word + draw.choice(CODAS)] = None
+    return list(words)
+
+
+def invented_names(seed: int = 0) -> Iterator[tuple[str, str]]:
+    """Distinct names with a type, without end; some words are in many names, most in few."""
+    draw = Random(seed)
+    words = [word.capitalize() for word in invented_words(draw, NAME_WORDS)]
+    seen = set()
+    while True:
+        length = draw.choices((1, 2, 3, 4), (1, 6, 3, 1))[0]
+        name = " ".join(_often_early(draw, words) for _ in range(length))
+        if name not in seen:
+            seen.add(name)
+            yield name, draw.choice(KINDS)
+
+
+def invented_text(names: Sequence[str], words: int, seed: int = 0) -> Iterator[list[str]]:
+    """Sentences of invented words with some of the names, about `words` words in all."""
+    draw = Random(seed)
+    common = invented_words(draw, TEXT_WORDS)
+    made = 0
+    while made < words:
+        sentence: list[str] = []
+        for _ in range(draw.randint(5, 25)):
+            name = draw.random() < NAME_SHARE
+            sentence += draw.choice(names).split() if name else [_often_early(draw, common)]
+        sentence[0] = sentence[0][:1].upper() + sentence[0][1:]
+        sentence.append(".")
+        made += len(sentence)
+        yield sentence
+
+
+def _often_early(draw: Random, items: Sequence[str]) -> str:
+    """One of the items, the early ones far more often: words of a language are used like that."""
+    return items[int(len(items) * draw.random() ** 3)]

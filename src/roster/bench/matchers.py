@@ -1,0 +1,361 @@
+"""Ours and other dictionary matchers behind one face, and what is measured of each, in a process of its own.
+
+Nothing is imported here that not every one of them needs: it would count as its memory.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from importlib.metadata import version
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import roster
+from roster.bench.measure import memory, peak_memory
+
+if TYPE_CHECKING:
+    from roster.distant.lexicon import Lexicon
+    from roster.distant.matcher import Matcher
+
+T = TypeVar("T")
+Hit = tuple[Any, ...]
+"""Where something was found and which entry it is, in the coordinates of the system."""
+
+BLOCK = 1 << 14
+BORDERS = " \n"
+
+
+class Names:
+    """The names of a file, one on a line, as strings. The seconds that reading takes are counted."""
+
+    def __init__(self, path: Path):
+        self.path, self.seconds = path, 0.0
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._blocks())
+
+    def _blocks(self) -> Iterator[list[str]]:
+        with self.path.open(encoding="utf-8", newline="\n") as file:
+            while True:
+                start = time.perf_counter()
+                block = [line[:-1] for line in islice(file, BLOCK)]
+                self.seconds += time.perf_counter() - start
+                if not block:
+                    return
+                yield block
+
+
+class System:
+    """One way to find the names of a dictionary in a text: built or loaded once, then run over it."""
+
+    package: ClassVar[str]
+    """What `pip install` calls it."""
+    keeps: ClassVar[bool] = False
+    """Whether what was built can be written to a file and loaded again."""
+    without: ClassVar[tuple[str, ...]] = ()
+    """Packages that it would load but does not need here."""
+
+    def version(self) -> str:
+        return version(self.package)
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        """From strings; ours from a file with types to a cache in `folder`, all that a user waits for."""
+        raise NotImplementedError
+
+    def save(self, folder: Path) -> None:
+        raise NotImplementedError
+
+    def load(self, folder: Path) -> None:
+        raise NotImplementedError
+
+    def take(self, sentences: Iterable[list[str]]) -> None:
+        """The text in the shape this system takes it in. Not measured."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """What must be known of a text before the first pass; counts as a part of it."""
+
+    def find(self) -> list[Hit]:
+        """One pass over the text."""
+        raise NotImplementedError
+
+    def places(self, hits: list[Hit]) -> int:
+        """How many names were found, however many entries each has."""
+        return len(hits)
+
+
+class Ours(System):
+    """As `roster label` does it by default; a hit is (sentence, first word, last word + 1, entry)."""
+
+    package = "roster-ner"
+    keeps = True
+    rules: ClassVar[dict[str, Any]] = {}
+    lexicon: Lexicon
+    matcher: Matcher
+
+    def __init__(self) -> None:
+        from roster.distant.policy import Policies
+
+        for module in ("daachorse", "roster.distant.matcher"):  # not measured, as for the others
+            import_module(module)
+        self.policies = Policies.from_tables(self.rules)
+
+    def version(self) -> str:
+        return f"{roster.__version__} with daachorse {version('daachorse')}, numpy {version('numpy')}"
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        from roster.distant.lexicon import Source, compile_lexicon
+
+        form = self.policies.default.form
+        self.lexicon = compile_lexicon([Source(typed, "tsv")], self.policies, form, folder / "lexicon")
+
+    def save(self, folder: Path) -> None:
+        """`build` has written it."""
+
+    def load(self, folder: Path) -> None:
+        from roster.distant.lexicon import load
+
+        found = load(folder / "lexicon")
+        if found is None:
+            raise RuntimeError("the compiled dictionary cannot be loaded")
+        self.lexicon = found
+
+    def take(self, sentences: Iterable[list[str]]) -> None:
+        from roster.distant.labeller import CHUNK_WORDS
+
+        self.chunks: list[list[list[str]]] = [[]]
+        size = 0
+        for words in sentences:
+            if size >= CHUNK_WORDS:
+                self.chunks.append([])
+                size = 0
+            self.chunks[-1].append(words)
+            size += len(words)
+
+    def prepare(self) -> None:
+        from roster.distant.matcher import Matcher, common_words
+
+        common = None
+        if self.policies.default.case == "smart":
+            common = common_words(Matcher(self.lexicon, self.policies), self.chunks)
+        self.matcher = Matcher(self.lexicon, self.policies, common)
+
+    def find(self) -> list[Hit]:
+        hits: list[Hit] = []
+        at = 0
+        for chunk in self.chunks:
+            found = self.matcher.find(chunk)
+            columns = (found.sentence + at, found.start, found.end, found.entry)
+            hits.extend(zip(*(column.tolist() for column in columns), strict=True))
+            at += len(chunk)
+        return hits
+
+    def places(self, hits: list[Hit]) -> int:
+        return sum(1 for _ in groupby(hits, key=itemgetter(0, 1, 2)))
+
+
+class OursExact(Ours):
+    """Every name as it is written, as the other systems find them."""
+
+    rules: ClassVar[dict[str, Any]] = {
+        "case": "exact",
+        "min_length": 1,
+        "stop_words": [],
+        "possessive": False,
+        "edges": False,
+        "unicode": "none",
+    }
+
+
+class PhraseMatcher(System):
+    """spaCy's, on the exact words; a hit is (name, first word, last word + 1)."""
+
+    package = "spacy"
+    without = ("torch",)  # loaded where it is installed: seconds, and more memory than a million names
+
+    def __init__(self) -> None:
+        from spacy.matcher import PhraseMatcher
+        from spacy.tokens import Doc
+        from spacy.vocab import Vocab
+
+        self.vocab, self._doc = Vocab(), Doc
+        self.matcher = PhraseMatcher(self.vocab, attr="ORTH")
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        add, doc, vocab = self.matcher.add, self._doc, self.vocab
+        for name in names:
+            add(name, [doc(vocab, words=name.split(" "))])
+
+    def take(self, sentences: Iterable[list[str]]) -> None:
+        self.docs = [self._doc(self.vocab, words=words) for words in sentences]
+
+    def find(self) -> list[Hit]:
+        hits: list[Hit] = []
+        for doc in self.docs:
+            hits.extend(self.matcher(doc))
+        return hits
+
+
+class FlashText(System):
+    """A hit is (name, first character, last character + 1), in a sentence."""
+
+    package = "flashtext"
+
+    def __init__(self) -> None:
+        from flashtext import KeywordProcessor
+
+        self.keywords = KeywordProcessor(case_sensitive=True)
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        add = self.keywords.add_keyword
+        for name in names:
+            add(name)
+
+    def take(self, sentences: Iterable[list[str]]) -> None:
+        self.lines = [" ".join(words) for words in sentences]
+
+    def find(self) -> list[Hit]:
+        hits: list[Hit] = []
+        for line in self.lines:
+            hits.extend(self.keywords.extract_keywords(line, span_info=True))
+        return hits
+
+
+class _Characters(System):
+    """Runs over the characters of the whole text, a sentence on a line, with a border at both ends."""
+
+    def take(self, sentences: Iterable[list[str]]) -> None:
+        self.text = "\n".join(["", *(" ".join(words) for words in sentences), ""])
+
+
+class PyAhoCorasick(_Characters):
+    """A hit is (first character, last character + 1, number of the name)."""
+
+    package = "pyahocorasick"
+    keeps = True
+
+    def __init__(self) -> None:
+        import ahocorasick
+
+        self.automaton = ahocorasick.Automaton(ahocorasick.STORE_INTS)
+        self._load = ahocorasick.load
+        self.lengths = array("I")  # the automaton tells where a name ends, and keeps but 32 bits of our own
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        add, length = self.automaton.add_word, self.lengths.append
+        for number, name in enumerate(names):
+            add(name, number)
+            length(len(name))
+        self.automaton.make_automaton()
+
+    def save(self, folder: Path) -> None:
+        self.automaton.save(str(folder / "automaton"))
+        (folder / "lengths").write_bytes(self.lengths.tobytes())
+
+    def load(self, folder: Path) -> None:
+        self.automaton = self._load(str(folder / "automaton"), int)
+        self.lengths.frombytes((folder / "lengths").read_bytes())
+
+    def find(self) -> list[Hit]:
+        text, lengths = self.text, self.lengths
+        hits: list[Hit] = []
+        for last, number in self.automaton.iter(text):
+            start = last + 1 - lengths[number]
+            if text[last + 1] in BORDERS and text[start - 1] in BORDERS:
+                hits.append((start, last + 1, number))
+        return hits
+
+
+class AhoCorasickRs(_Characters):
+    """A hit is (number of the name, first character, last character + 1)."""
+
+    package = "ahocorasick_rs"
+
+    def __init__(self) -> None:
+        from ahocorasick_rs import AhoCorasick
+
+        self._class = AhoCorasick
+
+    def build(self, names: Names, typed: Path, folder: Path) -> None:
+        self.automaton = self._class(names, store_patterns=False)
+
+    def find(self) -> list[Hit]:
+        text = self.text
+        return [
+            hit
+            for hit in self.automaton.find_matches_as_indexes(text, overlapping=True)
+            if text[hit[2]] in BORDERS and text[hit[1] - 1] in BORDERS
+        ]
+
+
+SYSTEMS: dict[str, type[System]] = {
+    "ours": Ours,
+    "ours-exact": OursExact,
+    "phrasematcher": PhraseMatcher,
+    "flashtext": FlashText,
+    "pyahocorasick": PyAhoCorasick,
+    "ahocorasick_rs": AhoCorasickRs,
+}
+
+
+def read_sentences(path: Path) -> Iterator[list[str]]:
+    """A sentence on each line, words between spaces."""
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield line.split()
+
+
+def build_and_match(system: str, names: str, typed: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
+    """Everything from the names to the matches, in one process. What was built stays in `folder`."""
+    cache = Path(folder)
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(parents=True)
+    it = _ready(system, text)
+    listed = Names(Path(names))
+    yield {"version": it.version(), "start_memory": memory()}
+    seconds, _ = _timed(lambda: it.build(listed, Path(typed), cache))
+    yield {"build_seconds": seconds - listed.seconds}
+    yield from _passes(it)
+    yield {"peak_memory": peak_memory()}
+    if it.keeps:
+        it.save(cache)
+
+
+def load_and_match(system: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
+    """What a second run takes: the dictionary comes from the file that the first one wrote."""
+    it = _ready(system, text)
+    seconds, _ = _timed(lambda: it.load(Path(folder)))
+    yield {"load_seconds": seconds}
+    yield from _passes(it)
+    yield {"peak_memory": peak_memory()}
+
+
+def _ready(system: str, text: str) -> System:
+    for package in SYSTEMS[system].without:
+        sys.modules[package] = None  # type: ignore[assignment]
+    it = SYSTEMS[system]()
+    it.take(read_sentences(Path(text)))
+    return it
+
+
+def _passes(it: System) -> Iterator[dict[str, Any]]:
+    """The first pass over the text, and one more when all that can be remembered of it is."""
+    prepare, _ = _timed(it.prepare)
+    cold, hits = _timed(it.find)
+    yield {"prepare_seconds": prepare, "cold_seconds": prepare + cold, "matches": it.places(hits)}
+    del hits
+    warm, _ = _timed(it.find)
+    yield {"warm_seconds": warm}
+
+
+def _timed(work: Callable[[], T]) -> tuple[float, T]:
+    start = time.perf_counter()
+    made = work()
+    return time.perf_counter() - start, made

@@ -1,0 +1,186 @@
+"""Measurements in processes of their own, with limits."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import roster
+from roster.bench.measure import (
+    FAILED,
+    MISSING,
+    OK,
+    TOO_LONG,
+    TOO_MUCH,
+    Limits,
+    free_memory,
+    isolated,
+    machine,
+    one_core,
+    peak_memory,
+    spread,
+)
+
+LIMITS = Limits(30)
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="memory of processes is read from /proc")
+
+TASKS = """
+import os, signal, sys, time
+from roster.bench.measure import memory, peak_memory
+
+def facts(**given):
+    yield {"given": given}
+    yield {"pid": os.getpid(), "modules": sorted(sys.modules)}
+
+def cores():
+    yield {"cores": sorted(os.sched_getaffinity(0))}
+
+def memories(size):
+    start = peak_memory()
+    block = b"x" * size
+    del block
+    yield {"start": start, "peak": peak_memory(), "now": memory()}
+
+def sleeps():
+    yield {"before": 1}
+    time.sleep(60)
+    yield {"after": 1}
+
+def grows():
+    yield {"before": 1}
+    held = []
+    while True:
+        held.append(b"x" * 2**24)
+
+def raises():
+    yield {"before": 1}
+    raise ValueError("seven is\\nnot eight")
+
+def exits():
+    print("a last word", file=sys.stderr)
+    os._exit(3)
+    yield {}
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield {}
+
+def imports():
+    import no_such_package
+    yield {}
+
+def out_of_memory():
+    raise MemoryError
+    yield {}
+
+def prints():
+    print("noise")
+    yield {"quiet": True}
+"""
+
+
+@pytest.fixture(scope="module")
+def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
+    """A module that a fresh Python finds too."""
+    folder = tmp_path_factory.mktemp("tasks")
+    (folder / "measured_tasks.py").write_text(TASKS)
+    paths = [str(folder), str(Path(roster.__file__).parents[1])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))
+        patch.syspath_prepend(folder)
+        yield importlib.import_module("measured_tasks")
+    sys.modules.pop("measured_tasks", None)
+
+
+def test_facts_come_from_another_process(tasks: ModuleType) -> None:
+    found = isolated(tasks.facts, {"a": 1, "b": ["ü", None]}, LIMITS)
+    assert (found.status, found.message) == (OK, "")
+    assert found.facts["given"] == {"a": 1, "b": ["ü", None]}
+    assert found.facts["pid"] != os.getpid()
+    assert not {"numpy", "torch", "pytest"} & set(found.facts["modules"])  # the memory would count
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_on_one_core(tasks: ModuleType) -> None:
+    core = one_core()
+    assert core in os.sched_getaffinity(0)
+    assert isolated(tasks.cores, {}, LIMITS, core).facts["cores"] == [core]
+
+
+@LINUX
+def test_the_peak_is_that_of_the_process_alone(tasks: ModuleType) -> None:
+    """A large parent does not make its children look large, and what was freed still counts."""
+    held = b"x" * (150 * 2**20)
+    assert peak_memory() > len(held)
+    found = isolated(tasks.memories, {"size": 50 * 2**20}, LIMITS).facts
+    assert found["start"] < 60 * 2**20
+    assert found["start"] + 45 * 2**20 < found["peak"] < found["start"] + 60 * 2**20
+    assert found["now"] < found["peak"] - 40 * 2**20
+
+
+def test_too_long(tasks: ModuleType) -> None:
+    start = time.monotonic()
+    found = isolated(tasks.sleeps, {}, Limits(1.0))
+    assert time.monotonic() - start < 10
+    assert (found.status, found.message) == (TOO_LONG, "stopped after 1 s")
+    assert found.facts == {"before": 1}
+
+
+@LINUX
+def test_too_much_memory(tasks: ModuleType) -> None:
+    found = isolated(tasks.grows, {}, Limits(30, 2**27))
+    assert (found.status, found.message) == (TOO_MUCH, "stopped at 0.125 GiB")
+    assert found.facts == {"before": 1}
+
+
+def test_what_goes_wrong_is_told(tasks: ModuleType) -> None:
+    found = isolated(tasks.raises, {}, LIMITS)
+    assert (found.status, found.message) == (FAILED, "ValueError: seven is not eight")
+    assert found.facts == {"before": 1}
+    assert isolated(tasks.exits, {}, LIMITS).message == "ended with code 3: a last word"
+    assert isolated(tasks.killed, {}, LIMITS).status == TOO_MUCH
+    assert isolated(tasks.out_of_memory, {}, LIMITS).status == TOO_MUCH
+    found = isolated(tasks.imports, {}, LIMITS)
+    assert (found.status, found.message) == (MISSING, "No module named 'no_such_package'")
+
+
+def test_nothing_is_printed(tasks: ModuleType, capfd: pytest.CaptureFixture[str]) -> None:
+    assert isolated(tasks.prints, {}, LIMITS).facts == {"quiet": True}
+    assert capfd.readouterr() == ("", "")
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1))
+def test_spread(values: list[float]) -> None:
+    found = spread(values)
+    assert found == {
+        "median": statistics.median(values),
+        "min": sorted(values)[0],
+        "max": sorted(values)[-1],
+        "runs": len(values),
+    }
+
+
+def test_spread_of_nothing() -> None:
+    assert spread([]) is None
+
+
+def test_the_machine() -> None:
+    about = machine()
+    assert json.loads(json.dumps(about)) == about
+    assert about["cpu"]
+    assert about["cores"] == os.cpu_count()
+    assert about["python"] == sys.version.split()[0]
+    assert about["memory"] > 2**28
+    free = free_memory()
+    assert free is None or 0 < free < about["memory"]
