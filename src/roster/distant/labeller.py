@@ -33,7 +33,7 @@ from roster.progress import bar
 Corpus = Callable[[], Iterable[Sentence]]
 """Gives the sentences anew each time: they are read once for statistics and once for labels."""
 
-CHUNK_WORDS = 1 << 15
+CHUNK_WORDS = 1 << 17
 SAMPLE_WORDS = 2_000_000
 """Words that are read to learn which words are common; after that many, more change little."""
 

@@ -35,9 +35,11 @@ from roster.files import atomic_folder, fingerprint, write_json
 FORMAT = 1  # of the files in the cache; one more whenever they, or what they mean, change
 AUTOMATON_SIZE = 400_000
 """Names in one automaton. Building one takes four times the memory of keeping it; each is one more pass."""
+MAX_WORDS = 1 << 12
+"""A name has fewer words, punctuation included."""
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
 
-LIVE, UNWANTED, DENIED, NO_WORD, SHORT, FEW_WORDS, STOP_WORD = range(7)
+LIVE, UNWANTED, DENIED, NO_WORD, SHORT, FEW_WORDS, STOP_WORD, LONG = range(8)
 REASONS = {
     UNWANTED: "type without a label",
     DENIED: "on the deny list",
@@ -45,6 +47,7 @@ REASONS = {
     SHORT: "shorter than min_length",
     FEW_WORDS: "fewer words than min_words",
     STOP_WORD: "only stop-words",
+    LONG: "too many words for a name",
 }
 """Why an entry can match nothing under the policy of its type."""
 
@@ -143,6 +146,17 @@ class Lexicon:
 
     def codes(self, numbers: Array) -> bytes:
         return encode(numbers, self.code_width).tobytes()
+
+
+PAIR_BITS = 26
+
+
+def pair_hash(first: Array, second: Array) -> Array:
+    """Where in the table of pairs two neighbouring pieces have their bit."""
+    mixed = (first.astype(np.uint64) << np.uint64(32) | second.astype(np.uint64)) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+    return mixed >> np.uint64(64 - PAIR_BITS)
 
 
 def code_width(words: int) -> int:
@@ -346,6 +360,7 @@ class _Table:
                 flags[rows[allowed]] = ALLOWED
             why[_among(hashes, rule.deny_keys)] = DENIED
             why[words[rows] == 0] = NO_WORD
+            why[last[rows] - first[rows] >= MAX_WORDS] = LONG
             reason[rows] = why
         return reason, flags, first, last
 
@@ -403,6 +418,7 @@ class _Table:
         single = np.full(len(vocabulary) + 1, -1, np.int32)
         single[numbers[starts[names[:singles]]]] = np.arange(singles)
         put("single", single)
+        put("pairs", _pair_bits(numbers, starts, names[singles:]))
         width = code_width(len(vocabulary))
         del name_of, by_name, sorted_starts, length, single, vocabulary, check
         automata = 0
@@ -460,6 +476,16 @@ def _coded(numbers: Array, starts: Array, forms: Array, width: int) -> list[byte
     codes = encode(numbers[index], width).tobytes()
     borders = [*(begins * width).tolist(), len(codes)]
     return [codes[a:b] for a, b in pairwise(borders)]
+
+
+def _pair_bits(numbers: Array, starts: Array, forms: Array) -> Array:
+    """A bit for every two neighbouring pieces of a name, so that most of a text is seen to hold none."""
+    bits = np.zeros(1 << PAIR_BITS, bool)
+    for at in range(0, len(forms), 1 << 18):
+        chosen = forms[at : at + (1 << 18)]
+        index, _ = stretches(starts[chosen], starts[chosen + 1] - starts[chosen] - 1)
+        bits[pair_hash(numbers[index], numbers[index + 1])] = True
+    return np.packbits(bits, bitorder="little")
 
 
 def _gathered(values: Array, starts: Array, order: Array) -> Array:

@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from roster.distant.lexicon import ALLOWED, ANY_SHAPE, AUTOMATON_SIZE, Lexicon
+from roster.distant.lexicon import ALLOWED, ANY_SHAPE, AUTOMATON_SIZE, MAX_WORDS, Lexicon, pair_hash
 from roster.distant.pieces import (
     ALL_CAPITALS,
     APOSTROPHES,
@@ -42,8 +42,8 @@ CASES = {"exact": EXACT, "upper": UPPER_TOO, "insensitive": ANY, "smart": SMART}
 # How far a piece is from the border of its word: at it, only punctuation between, a possessive, inside.
 AT_BORDER, PAST_PUNCTUATION, PAST_POSSESSIVE, INSIDE = range(4)
 
-MAX_WORDS, MAX_CHUNK = 1 << 12, 1 << 20
-"""Words in a name and in one call of `find`, so that a match fits in 64 bits."""
+MAX_CHUNK = 1 << 20
+"""Words in one call of `find`, so that a match fits in 64 bits."""
 
 BREAK = "\x00"
 """Stands between sentences; no name has it."""
@@ -191,7 +191,9 @@ class Matcher:
 
         # Sorted, and once each: a name and its plural may be two hits of one entry on the same words.
         first, length = text.word[start], text.word[end - 1] - text.word[start]
-        packed = np.unique(first << 43 | np.minimum(length, MAX_WORDS - 1) << 31 | entry)
+        packed = first << 43 | length << 31 | entry
+        packed.sort()
+        packed = packed[np.append(True, packed[1:] != packed[:-1])[: len(packed)]]
         first, length, entry = packed >> 43, (packed >> 31) & (MAX_WORDS - 1), packed & ((1 << 31) - 1)
         sentence = np.searchsorted(text.sentence_first, first, side="right") - 1
         start = first - text.sentence_first[sentence]
@@ -209,17 +211,36 @@ class Matcher:
 
     def _hits(self, numbers: Array) -> tuple[Array, Array, Array]:
         """(first piece, last piece + 1, name) of every hit of the automata."""
-        codes, width = self.lexicon.codes(numbers), self.lexicon.code_width
         alone = self.lexicon.arrays["single"][numbers]
         at = np.flatnonzero(alone >= 0)
         found, offset = [(at, at + 1, alone[at].astype(np.int64))], self.lexicon.singles
+        numbers, place = self._promising(numbers)
+        codes, width = self.lexicon.codes(numbers), self.lexicon.code_width
         for automaton in self.lexicon.automata:
             hits = automaton.find_overlapping(codes)
             rows = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
-            found.append((rows[:, 0] // width, rows[:, 1] // width, rows[:, 2] + offset))
+            first, last = place[rows[:, 0] // width], place[rows[:, 1] // width - 1]
+            found.append((first, last + 1, rows[:, 2] + offset))
             offset += AUTOMATON_SIZE
         start, end, name = (np.concatenate(columns) for columns in zip(*found, strict=True))
         return start, end, name
+
+    def _promising(self, numbers: Array) -> tuple[Array, Array]:
+        """The pieces that have a neighbour as in some name, with breaks between them, and where they stood.
+
+        The automata need not run over the rest, which is most of a text.
+        """
+        pair = pair_hash(numbers[:-1], numbers[1:])
+        bits = self.lexicon.arrays["pairs"][(pair >> np.uint64(3)).astype(np.int64)]
+        near = (bits >> (pair & np.uint64(7)).astype(np.uint8)) & 1 > 0
+        near &= (numbers[:-1] > 0) & (numbers[1:] > 0)
+        keep = np.zeros(len(numbers), bool)
+        keep[:-1] |= near
+        keep[1:] |= near
+        place = np.flatnonzero(keep)
+        # A stretch ends where the next piece is another's neighbour.
+        ends = np.flatnonzero(~near[place[:-1]]) + 1 if len(place) else place
+        return np.insert(numbers[place], ends, 0), np.insert(place, ends, -1)
 
     def _case_fits(
         self, text: _Text, start: Array, end: Array, form: Array, entry: Array, kind: Array
@@ -253,10 +274,11 @@ class Matcher:
         # ... at both ends unless it is written as listed, ...
         ends = capital | ~cased
         edged = ends[first] & ends[first + length - 1]
-        # ... and a short word in capitals is an acronym, not a name that is listed otherwise; and vice versa.
+        # ... and one short word in capitals is an acronym, no name that is listed otherwise; and vice versa.
         letters = text.letters[piece]
         other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
         acronym = every((letters == 0) | ((letters <= ACRONYM) & other & telling))
+        acronym &= np.add.reduceat(letters > 0, first) == 1
         smart = shown & (exact | (edged & ~acronym))
         allowed = exact & ((self.lexicon.arrays["entry_flags"][entry[rest]] & ALLOWED) > 0)
         fits[rest] = (

@@ -19,6 +19,7 @@ from roster.corpus.tokenizer import split
 from roster.distant.labeller import Labelled, Labeller
 from roster.distant.report import Report
 from roster.distant.settings import load_settings
+from roster.errors import DataError
 
 Found = list[tuple[str, str]]
 Find = Callable[..., Found]
@@ -425,6 +426,19 @@ def test_a_document_of_more_than_a_million_words(labeller: Any) -> None:
     ]
     made = labeller(sentences, {"Ada": "PER"})
     assert sum(len(one.labels) for one in made.label(sentences)) == count
+
+
+def test_a_sentence_of_more_than_a_million_words(labeller: Any) -> None:
+    with pytest.raises(DataError, match="put line breaks between sentences"):
+        labeller([Sentence.from_words(["x"] * ((1 << 20) + 1))], {"Ada": "PER"})
+
+
+def test_a_name_of_thousands_of_words_is_never_cut(labeller: Any) -> None:
+    """A paragraph in a dictionary is a mistake, but half of it is no name."""
+    sentence = Sentence.from_words(["ba"] * 5000)
+    made = labeller([sentence], {"ba " * 5000: "X"}, policy={"case": "insensitive"})
+    (one,) = made.label([sentence])
+    assert one.sentence.spans in ((), (Span(0, 5000, "X"),))
 
 
 def rows(labelled: Iterable[Labelled]) -> list[Any]:
