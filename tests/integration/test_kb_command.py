@@ -241,3 +241,55 @@ def test_debug_on_either_side(roster: Any) -> None:
         done = roster(*arguments)
         assert done.code == 2
         assert "Traceback" in done.err
+
+
+# Labels from a knowledge base
+
+TEXT = "They left Old Vell for the Vell Mills .\nVELL MILLS CLOSE\nIn Vell nothing moved .\n"
+
+
+def labels_from(roster: Any, folder: Path, source: str, *options: str) -> list[tuple[str, list[str], str]]:
+    (folder / "news.txt").write_text(TEXT)
+    done = roster("label", folder / "news.txt", "--kb", source, "-o", folder / "out.jsonl", *options,
+                  "--cache", folder / "cache", "--workers", "1")  # fmt: skip
+    assert done.code == 0, done.err
+    rows = [json.loads(line) for line in (folder / "out.jsonl.provenance.jsonl").read_text().splitlines()]
+    assert all(evidence["source"] == source for row in rows for evidence in row["evidence"])
+    return [(row["text"], row["types"], row["evidence"][0]["entry"]) for row in rows]
+
+
+def test_label(roster: Any, source: str, tmp_path: Path) -> None:
+    """Q1 and Q3 are both called Vell: a place or a firm. The document rule has nothing to go by."""
+    expected = [("Old Vell", ["LOC"], f"{WD}Q1"), ("Vell Mills", ["ORG"], f"{WD}Q3")]
+    assert labels_from(roster, tmp_path, source) == expected
+    assert labels_from(roster, tmp_path, source, "--ambiguous", "all")[2:] == [
+        ("Vell", ["LOC", "ORG"], f"{WD}Q1")
+    ]
+    (tmp_path / "label.toml").write_text('[kb]\nany_case = true\n[labels]\nLOC = ""\n')
+    found = labels_from(roster, tmp_path, source, "--config", str(tmp_path / "label.toml"))
+    assert [row[:2] for row in found] == [
+        ("Vell Mills", ["ORG"]), ("VELL MILLS", ["ORG"]), ("Vell", ["ORG"]),
+    ]  # fmt: skip
+
+
+def test_labels_from_a_class_map_of_ones_own(roster: Any, source: str, tmp_path: Path) -> None:
+    (tmp_path / "classes.toml").write_text('[types]\nTOWN = ["Q515"]\n')
+    found = labels_from(roster, tmp_path, source, "--classes", str(tmp_path / "classes.toml"))
+    assert [row[:2] for row in found] == [("Old Vell", ["TOWN"]), ("Vell", ["TOWN"])]
+
+
+def test_answers_are_asked_once(roster: Any, server: str, tmp_path: Path) -> None:
+    first = labels_from(roster, tmp_path, server)
+    before = sorted((tmp_path / "cache" / "sparql").rglob("*"))
+    assert before
+    assert labels_from(roster, tmp_path, server) == first
+    assert sorted((tmp_path / "cache" / "sparql").rglob("*")) == before
+
+
+def test_a_pipeline_that_is_not_there(roster: Any, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "news.txt").write_text(TEXT)
+    done = roster("label", tmp_path / "news.txt", "--kb", store, "--candidates", "xx_nothing_sm",
+                  "-o", tmp_path / "out.jsonl", "--no-cache")  # fmt: skip
+    assert (done.code, done.err.count("\n")) == (2, 1), done.err
+    assert "python -m spacy download xx_nothing_sm" in done.err
+    assert not (tmp_path / "out.jsonl").exists()

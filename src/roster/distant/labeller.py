@@ -220,7 +220,7 @@ class Labeller:
             sentences = [sentence for document in chunk for sentence in document]
             for sentence, spans in zip(sentences, self._candidates(sentences), strict=True):
                 names.update((_name(sentence, start, end), None) for start, end in spans)
-        hits = types_of(backend, names, classes)
+        hits = types_of(backend, names, classes, case_variants=kb.any_case)
         return {name: tuple((hit.type, hit.item) for hit in found) for name, found in hits.items() if found}
 
 

@@ -160,6 +160,7 @@ class Matcher:
         self._case = np.array([CASES[rule.case] for rule in rules], np.uint8)
         self._edges = np.array([rule.edges for rule in rules], bool)
         self._possessive = np.array([rule.possessive for rule in rules], bool)
+        self._only_smart = bool((self._case == SMART).all()) and not lexicon.arrays["entry_flags"].any()
         self._words = _Words(lexicon)
 
     def find(self, sentences: Sequence[Sequence[str]]) -> Matches:
@@ -169,6 +170,12 @@ class Matcher:
         start, end, name = self._hits(text.number)
         keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
         start, end, name = start[keep], end[keep], name[keep]
+        signs = Signs(text.case, text.letters, text.telling, self.common[text.number])
+        refused = np.zeros(len(lexicon.kinds), np.int64)
+        if self._only_smart:  # most hits are common words; they need not be looked at more closely
+            shown = signs.shown(start, end)
+            refused += self._kinds_of(name[~shown])
+            start, end, name = start[shown], end[shown], name[shown]
 
         # From names to the entries behind them.
         first = arrays["name_starts"][name].astype(np.int64)
@@ -185,8 +192,8 @@ class Matcher:
             | ((after == PAST_PUNCTUATION) & edges)
             | ((after == PAST_POSSESSIVE) & self._possessive[kind])
         )
-        fitting = bordered & self._case_fits(text, start, end, form, entry, kind)
-        refused = np.bincount(kind[bordered & ~fitting], minlength=len(lexicon.kinds))
+        fitting = bordered & self._case_fits(text, signs, start, end, form, entry, kind)
+        refused += np.bincount(kind[bordered & ~fitting], minlength=len(lexicon.kinds))
         start, end, entry = start[fitting], end[fitting], entry[fitting]
 
         # Sorted, and once each: a name and its plural may be two hits of one entry on the same words.
@@ -242,48 +249,37 @@ class Matcher:
         ends = np.flatnonzero(~near[place[:-1]]) + 1 if len(place) else place
         return np.insert(numbers[place], ends, 0), np.insert(place, ends, -1)
 
+    def _kinds_of(self, names: Array) -> Array:
+        """How many of the names have a first entry of each kind."""
+        arrays = self.lexicon.arrays
+        first = arrays["form_entry"][arrays["name_starts"][names]]
+        return np.bincount(arrays["entry_kind"][first], minlength=len(self.lexicon.kinds))
+
     def _case_fits(
-        self, text: _Text, start: Array, end: Array, form: Array, entry: Array, kind: Array
+        self, text: _Text, signs: Signs, start: Array, end: Array, form: Array, entry: Array, kind: Array
     ) -> Array:
+        """Whether the case of the text is one in which the entry may match."""
         policy = self._case[kind]
-        fits = policy == ANY
-        rest = np.flatnonzero(~fits)
-        if not len(rest):
+        smart, shown = policy == SMART, signs.shown(start, end)
+        clear = shown & signs.capital_ends(start, end) & ~signs.one_short_word(start, end)
+        fits = (policy == ANY) | ((policy == UPPER_TOO) & signs.only_capitals(start, end)) | (smart & clear)
+        allowed = (self.lexicon.arrays["entry_flags"][entry] & ALLOWED) > 0
+        # For the rest the shapes of the words must be compared, which takes longer.
+        open_ = np.flatnonzero(~fits & (~smart | shown | allowed))
+        if not len(open_):
             return fits
-        start, end, form, policy = start[rest], end[rest], form[rest], policy[rest]
+        start, end, form = start[open_], end[open_], form[open_]
         length = end - start
         piece, first = stretches(start, length)
-        listed = self.lexicon.arrays["shapes"][
-            stretches(self.lexicon.arrays["shape_starts"][form], length)[0]
-        ]
-        shape, case = text.shape[piece], text.case[piece]
-
-        def every(condition: Array) -> Array:
-            return np.logical_and.reduceat(condition, first)
-
-        exact = every((shape == listed) | (listed == ANY_SHAPE))
-        cased, capital = (case & HAS_CASE) > 0, (case & HAS_CAPITAL) > 0
-        capitals = (case & ONLY_CAPITALS) > 0
-        upper = every(capitals | ~cased) & ~every(~cased)
-        # Smart: the text itself must show a name, by a capital that a common word would not have there, ...
-        common = self.common[text.number[piece]]
-        telling = text.telling[piece]
-        shown = ~every(~(capital & (telling | ~common)))
-        # (or by a script that has no capitals), ...
-        shown |= every(~cased) & ~every((case & HAS_UNCASED) == 0)
-        # ... at both ends unless it is written as listed, ...
-        ends = capital | ~cased
-        edged = ends[first] & ends[first + length - 1]
-        # ... and one short word in capitals is an acronym, no name that is listed otherwise; and vice versa.
-        letters = text.letters[piece]
+        shapes = self.lexicon.arrays["shape_starts"][form]
+        listed = self.lexicon.arrays["shapes"][stretches(shapes, length)[0]]
+        shape = text.shape[piece]
+        exact = np.logical_and.reduceat((shape == listed) | (listed == ANY_SHAPE), first)
+        # A short word in capitals is an acronym, and no name that is listed otherwise; and vice versa.
         other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
-        acronym = every((letters == 0) | ((letters <= ACRONYM) & other & telling))
-        acronym &= np.add.reduceat(letters > 0, first) == 1
-        smart = shown & (exact | (edged & ~acronym))
-        allowed = exact & ((self.lexicon.arrays["entry_flags"][entry[rest]] & ALLOWED) > 0)
-        fits[rest] = (
-            np.select([policy == EXACT, policy == UPPER_TOO], [exact, exact | upper], smart) | allowed
-        )
+        acronym = np.logical_or.reduceat(other & text.telling[piece] & (text.letters[piece] > 0), first)
+        also = smart[open_] & shown[open_] & signs.capital_ends(start, end) & ~acronym
+        fits[open_] = exact | also
         return fits
 
     def _read(self, sentences: Sequence[Sequence[str]]) -> _Text:
@@ -321,6 +317,48 @@ class Matcher:
             sentence_first=sentence_first,
             telling=_telling(case, sentence, len(sentences)),
         )
+
+
+class Signs:
+    """What the case of the words says of stretches of them, for many stretches at once."""
+
+    def __init__(self, case: Array, letters: Array, telling: Array, common: Array):
+        cased, capital = (case & HAS_CASE) > 0, (case & HAS_CAPITAL) > 0
+        self._end = capital | ~cased
+        self._cased = _sums(cased)
+        self._evidence = _sums(capital & (telling | ~common))
+        self._uncased = _sums((case & HAS_UNCASED) > 0)
+        self._lower = _sums(cased & ((case & ONLY_CAPITALS) == 0))
+        self._words = _sums(letters > 0)
+        self._short = _sums((letters > 0) & (letters <= ACRONYM))
+
+    def shown(self, start: Array, end: Array) -> Array:
+        """Whether there is a capital that a common word would not have here, or a script without capitals."""
+        alone = _between(self._uncased, start, end) & ~_between(self._cased, start, end)
+        return _between(self._evidence, start, end) | alone
+
+    def capital_ends(self, start: Array, end: Array) -> Array:
+        """Whether the first and the last word have a capital, as far as they could."""
+        return np.asarray(self._end[start] & self._end[end - 1])
+
+    def only_capitals(self, start: Array, end: Array) -> Array:
+        return _between(self._cased, start, end) & ~_between(self._lower, start, end)
+
+    def one_short_word(self, start: Array, end: Array) -> Array:
+        """Whether it may be an acronym."""
+        one = self._words[end] - self._words[start] == 1
+        return np.asarray(one & (self._short[end] - self._short[start] == 1))
+
+
+def _sums(flags: Array) -> Array:
+    sums = np.zeros(len(flags) + 1, np.int32)
+    np.cumsum(flags, out=sums[1:])
+    return sums
+
+
+def _between(sums: Array, start: Array, end: Array) -> Array:
+    """Whether there is one of what was summed up in each stretch."""
+    return np.asarray(sums[end] > sums[start])
 
 
 @dataclass(frozen=True, slots=True)

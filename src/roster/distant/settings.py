@@ -47,6 +47,7 @@ class KnowledgeBase:
     source: str = option("", "store folder made by `roster kb build`, or address of a SPARQL endpoint")
     classes: str = option("", "TOML file of types and their classes; `conll` (also the default), `ontonotes`")
     priority: int = option(0, "of its claims, as for dictionaries")
+    any_case: bool = option(False, "ask for other cases of a name too: VELL, Vell")
     timeout: float = option(
         75.0, "seconds for one answer of an endpoint; public ones have 60 of their own", low=0.1
     )
