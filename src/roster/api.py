@@ -47,7 +47,7 @@ def label(
     if isinstance(corpus, Iterator):
         corpus = list(corpus)  # it is gone through twice
     return Labels(
-        lambda: _sentences(corpus, format),
+        lambda: read(corpus, format, labels="none") if isinstance(corpus, str | Path) else corpus,
         load_settings(config, dictionaries=dictionaries, **settings),
         cache=None if cache is None else Path(cache),
         workers=workers,

@@ -77,6 +77,12 @@ class NoiseRobust:
     drop_o: float = option(
         0.5, "share of the O labels left out of the loss, drawn once per model", low=0, high=1
     )
+    max_o: float = option(
+        0.0,
+        "at most this many O words in the loss for one word with an entity label, or more O words are left "
+        "out: where labels are sparse, GCE learns that nothing is an entity; 0: no limit",
+        low=0,
+    )
     mask_inputs: float = option(
         0.0,
         "share of the sub-words hidden behind the mask token in training, against memorised names",

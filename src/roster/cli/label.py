@@ -164,7 +164,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_of(args)
     target = Target(args.output, args.to, inputs=[args.corpus, *(source.path for source in settings.sources)])
     labels = Labels(
-        lambda: read(args.corpus, args.format, split=args.split),
+        lambda: read(args.corpus, args.format, split=args.split, labels="none"),
         settings,
         cache=None if args.no_cache else Path(args.cache) if args.cache else default_cache(),
         workers=args.workers or os.cpu_count() or 1,

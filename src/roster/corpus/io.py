@@ -58,7 +58,7 @@ def read(
 
     `scheme` refuses tags of another scheme (all four are understood without it); `split` picks one part
     of a folder; `labels` picks the label file beside a file of lines (without it `dist`, else `true`,
-    else none); `comments` skips the lines of a CoNLL file that begin with `# `.
+    else none; `none` leaves both alone); `comments` skips the lines of a CoNLL file that begin with `# `.
     """
     path = Path(path)
     if not path.exists():

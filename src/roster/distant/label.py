@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
 from roster.distant.labeller import Corpus, Labelled, Labeller
 from roster.distant.output import Target
+from roster.distant.parts import can_be_joined, write_parts
 from roster.distant.report import Report, dead_entries
 from roster.distant.settings import Settings
-from roster.errors import DataError
+from roster.distant.team import WorkerLostError
+from roster.errors import DataError, RosterError
 from roster.progress import bar
 from roster.scores import Evaluation, evaluate_sentences
 
@@ -43,11 +46,10 @@ class Labels:
         report = self.report = Report()
         self._labeller.forget()
         with bar(
-            self._labeller.label(self._corpus(), self._workers), description="label", unit="sentence"
+            self._labeller.label(self._corpus, self._workers), description="label", unit="sentence"
         ) as all_:
             yield from report.follow(all_)
-        if not report.words:
-            raise DataError("there is no word in the corpus, so nothing to label")
+        _some(report)
         report.finish(self._labeller)
 
     def score(self, gold: Iterable[Sentence]) -> Evaluation:
@@ -64,6 +66,35 @@ class Labels:
     ) -> int:
         """Writes labels, sources and report; gives the number of entries that can match nothing."""
         scores = None if gold is None else self.score(gold)  # first: then nothing is written if it fails
-        target.write(self.labelled(), scheme, sources=provenance)
+        if not self._save_in_parts(target, scheme, provenance):
+            target.write(self.labelled(), scheme, sources=provenance)
         self.report.scores = scores
         return target.finish(self.report, dead_entries(self._labeller))
+
+    def _save_in_parts(self, target: Target, scheme: Scheme, provenance: bool) -> bool:
+        """By several processes, where the format allows it."""
+        if self._workers <= 1 or sys.platform != "linux" or not can_be_joined(target):
+            return False
+        self._labeller.forget()
+        try:
+            self.report = write_parts(
+                self._labeller,
+                self._corpus,
+                target,
+                scheme,
+                sources=provenance,
+                workers=self._workers,
+                check=_some,
+            )
+        except WorkerLostError:
+            raise
+        except RosterError:
+            return False  # one process after the other says exactly what is wrong, and where
+        self.report.finish(self._labeller)
+        target.tidy(provenance)
+        return True
+
+
+def _some(report: Report) -> None:
+    if not report.words:
+        raise DataError("there is no word in the corpus, so nothing to label")

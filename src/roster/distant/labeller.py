@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
-import signal
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,16 +19,16 @@ from roster.distant.lexicon import ALLOWED, Lexicon, load_lexicons
 from roster.distant.matcher import MAX_CHUNK, Matcher, Matches, common_words
 from roster.distant.mention import Label, Mention
 from roster.distant.patterns import PatternMatcher
-from roster.distant.pieces import Array
 from roster.distant.settings import Settings
-from roster.errors import DataError, RosterError
+from roster.distant.team import Team
+from roster.errors import DataError
 from roster.progress import bar
 
 Corpus = Callable[[], Iterable[Sentence]]
 """Gives the sentences anew each time: they are read once for statistics and once for labels."""
 
-CHUNK_WORDS = 1 << 17
-SAMPLE_WORDS = 2_000_000
+CHUNK_WORDS = 1 << 16
+SAMPLE_WORDS = 500_000
 """Words that are read to learn which words are common; after that many, more change little."""
 
 
@@ -91,18 +85,24 @@ class Labeller:
         """Begin to count anew what did not become a label."""
         self.lost = Lost()
 
-    def label(self, sentences: Iterable[Sentence], workers: int = 1) -> Iterator[Labelled]:
+    def label(self, corpus: Corpus | Iterable[Sentence], workers: int = 1) -> Iterator[Labelled]:
         """Each sentence with its labels, in order; the same whatever the number of workers."""
-        if workers <= 1:
-            for chunk in _chunks(sentences):
-                yield from self._finished(chunk, self._chunk(chunk))
+        if not callable(corpus):
+            sentences = corpus if workers <= 1 or isinstance(corpus, Sequence) else list(corpus)
+            corpus = lambda: sentences  # noqa: E731
+        if workers <= 1 or sys.platform != "linux":
+            for some in chunks(corpus()):
+                yield from self.chunk(some, self.lost)
             return
-        yield from self._parallel(sentences, workers)
+        with Team(self._chunk, lambda: chunks(corpus()), workers) as results:
+            for some, (labels, lost) in zip(chunks(corpus()), results, strict=True):
+                self.lost.add(lost)
+                yield from _together(some, labels)
 
     def _policies(self) -> Iterator[Any]:
         return (self.settings.policies.of(kind) for lexicon in self.lexicons for kind in lexicon.kinds)
 
-    def _chunk(self, chunk: Sequence[Sequence[Sentence]]) -> tuple[list[Resolved], Lost]:
+    def _chunk(self, chunk: Sequence[Sequence[Sentence]]) -> tuple[list[tuple[Label, ...]], Lost]:
         """The labels of all sentences of some documents."""
         sentences = [sentence for document in chunk for sentence in document]
         mentions: list[list[Mention]] = [[] for _ in sentences]
@@ -131,7 +131,8 @@ class Labeller:
         if self._items:
             for i, spans in enumerate(self._candidates(sentences)):
                 mentions[i] += self._known(sentences[i], spans)
-        results, at = [], 0
+        labels: list[tuple[Label, ...]] = []
+        at = 0
         for document in chunk:
             pairs = list(zip(words[at : at + len(document)], mentions[at : at + len(document)], strict=True))
             found_here = resolve_document(
@@ -139,51 +140,15 @@ class Labeller:
             )
             for (row, _), resolved in zip(pairs, found_here, strict=True):
                 _count(lost, row, resolved)
-            results += found_here
+                labels.append(tuple(resolved.labels))
             at += len(document)
-        return results, lost
+        return labels, lost
 
-    def _finished(
-        self, chunk: Sequence[Sequence[Sentence]], result: tuple[list[Resolved], Lost]
-    ) -> Iterator[Labelled]:
-        resolved, lost = result
-        self.lost.add(lost)
-        sentences = (sentence for document in chunk for sentence in document)
-        for sentence, found in zip(sentences, resolved, strict=True):
-            spans = [Span(x.start, x.end, ",".join(x.types)) for x in found.labels if x.types]
-            yield Labelled(sentence.with_spans(spans), tuple(found.labels))
-
-    def _parallel(self, sentences: Iterable[Sentence], workers: int) -> Iterator[Labelled]:
-        """Forked workers share the lexicon; elsewhere each loads it from the cache."""
-        fork = sys.platform == "linux"
-        context = multiprocessing.get_context("fork" if fork else "spawn")
-        parts = (self,) if fork else (self.settings, self._cache, self._state())
-        try:
-            with ProcessPoolExecutor(workers, context, _start, parts) as pool:
-                waiting: deque[tuple[list[list[Sentence]], Future[tuple[list[Resolved], Lost]]]] = deque()
-                try:
-                    for chunk in _chunks(sentences):
-                        waiting.append((chunk, pool.submit(_work, chunk)))
-                        if len(waiting) >= 2 * workers:
-                            first, result = waiting.popleft()
-                            yield from self._finished(first, result.result())
-                    for chunk, result in waiting:
-                        yield from self._finished(chunk, result.result())
-                finally:
-                    pool.shutdown(cancel_futures=True)
-        except BrokenProcessPool as error:
-            raise RosterError(
-                "a worker process was killed, perhaps because memory ran out; try fewer (--workers 1)"
-            ) from error
-
-    def _state(self) -> tuple[list[Array], dict[str, tuple[tuple[str, str], ...]]]:
-        return [matcher.common for matcher in self._matchers], self._items
-
-    def _restore(self, state: tuple[list[Array], dict[str, tuple[tuple[str, str], ...]]]) -> None:
-        commons, self._items = state
-        self._matchers = [
-            Matcher(x, self.settings.policies, c) for x, c in zip(self.lexicons, commons, strict=True)
-        ]
+    def chunk(self, chunk: Sequence[Sequence[Sentence]], lost: Lost) -> Iterator[Labelled]:
+        """The labels of some documents; what did not become one is counted in `lost`."""
+        labels, lost_here = self._chunk(chunk)
+        lost.add(lost_here)
+        return _together(chunk, labels)
 
     def _candidates(self, sentences: Sequence[Sentence]) -> Iterator[list[tuple[int, int]]]:
         rules = self.settings.candidates
@@ -216,7 +181,7 @@ class Labeller:
         options = {"timeout": kb.timeout, "cache": cache, "log": self._log}
         backend = open_backend(kb.source, **(options if "://" in kb.source else {}))
         names: dict[str, None] = {}
-        for chunk in _chunks(bar(corpus(), description="candidates", unit="sentence")):
+        for chunk in chunks(bar(corpus(), description="candidates", unit="sentence")):
             sentences = [sentence for document in chunk for sentence in document]
             for sentence, spans in zip(sentences, self._candidates(sentences), strict=True):
                 names.update((_name(sentence, start, end), None) for start, end in spans)
@@ -245,28 +210,6 @@ class _Claims:
             about = (self.labels[e.kind], e.kind, e.source, e.surface, e.line, self.priority[e.source])
             self._known[entry] = about
         return Mention(start, end, *about)
-
-
-_worker: Labeller | None = None
-"""The labeller of a worker process."""
-
-
-def _start(first: Labeller | Settings, cache: Path | None = None, state: Any = None) -> None:
-    """Begins a worker with a labeller as it is, or with what is needed to make it again."""
-    global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says that it was stopped, once
-    with suppress(OSError, AttributeError):  # Linux: no worker outlives its parent
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if isinstance(first, Settings):
-        _worker = Labeller(first, cache)
-        _worker._restore(state)
-    else:
-        _worker = first
-
-
-def _work(chunk: Sequence[Sequence[Sentence]]) -> tuple[list[Resolved], Lost]:
-    assert _worker is not None
-    return _worker._chunk(chunk)
 
 
 def _count(lost: Lost, words: Sequence[str], resolved: Resolved) -> None:
@@ -335,7 +278,14 @@ def _name(sentence: Sentence, start: int, end: int) -> str:
     return " ".join(sentence.text[sentence.offsets[start][0] : sentence.offsets[end - 1][1]].split())
 
 
-def _chunks(sentences: Iterable[Sentence]) -> Iterator[list[list[Sentence]]]:
+def _together(chunk: Iterable[Sequence[Sentence]], labels: Iterable[tuple[Label, ...]]) -> Iterator[Labelled]:
+    sentences = (sentence for document in chunk for sentence in document)
+    for sentence, found in zip(sentences, labels, strict=True):
+        spans = [Span(x.start, x.end, ",".join(x.types)) for x in found if x.types]
+        yield Labelled(sentence.with_spans(spans), found)
+
+
+def chunks(sentences: Iterable[Sentence]) -> Iterator[list[list[Sentence]]]:
     """Whole documents, some ten thousand words at a time."""
     chunk: list[list[Sentence]] = []
     size = 0
@@ -351,7 +301,7 @@ def _chunks(sentences: Iterable[Sentence]) -> Iterator[list[list[Sentence]]]:
 
 def _sample(sentences: Iterable[Sentence]) -> Iterator[Sequence[Sequence[str]]]:
     total = 0
-    for chunk in _chunks(sentences):
+    for chunk in chunks(sentences):
         words = [sentence.words for document in chunk for sentence in document]
         yield from (part for _, part in _slices(words))
         total += sum(map(len, words))

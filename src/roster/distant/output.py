@@ -57,12 +57,25 @@ class Target:
 
     def write(self, labelled: Iterable[Labelled], scheme: Scheme = "BIO", *, sources: bool = True) -> None:
         """The sentences, and beside them (unless `sources` is off) what each label rests on."""
+        self.write_sentences(labelled, scheme, sources=sources, distant=self.folder)
+        self.tidy(sources)
+
+    def write_sentences(
+        self,
+        labelled: Iterable[Labelled],
+        scheme: Scheme,
+        *,
+        sources: bool,
+        first: int = 0,
+        distant: bool = False,
+    ) -> None:
+        """`first` is the number of the first sentence; `distant` says what a label file beside is called."""
         keeps_empty = FORMATS[self.format].keeps_empty
         with ExitStack() as stack:
             file = stack.enter_context(atomic(self.provenance)) if sources else None
 
             def sentences() -> Iterator[Sentence]:
-                number = 0
+                number = first
                 for one in labelled:
                     if file is not None:
                         for row in provenance(number, one):
@@ -70,7 +83,10 @@ class Target:
                     number += bool(keeps_empty or one.sentence.words)
                     yield one.sentence
 
-            write(self.file, sentences(), self.format, scheme, labels="dist" if self.folder else None)
+            write(self.file, sentences(), self.format, scheme, labels="dist" if distant else None)
+
+    def tidy(self, sources: bool) -> None:
+        """Removes what an earlier run left and this one did not write anew."""
         if not sources:
             self.provenance.unlink(missing_ok=True)
         if self.folder:

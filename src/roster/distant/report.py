@@ -61,6 +61,18 @@ class Report:
                     self.sources[source] += 1
             yield one
 
+    def add(self, other: Report) -> None:
+        """The counts of another part of the corpus."""
+        self.sentences += other.sentences
+        self.words += other.words
+        self.labelled_sentences += other.labelled_sentences
+        self.covered += other.covered
+        self.unknown += other.unknown
+        self.labels.update(other.labels)
+        self.label_words.update(other.label_words)
+        self.entries.update(other.entries)
+        self.sources.update(other.sources)
+
     def finish(self, labeller: Labeller) -> None:
         """What only the labeller knows once all has gone by."""
         lost, dead = labeller.lost, Counter[str]()

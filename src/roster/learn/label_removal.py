@@ -33,9 +33,17 @@ def label_weights(
     return w_e, w_t
 
 
-def dropped_o(labels: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
-    """A mask of the `O` words that this model never sees: exactly `share` of them, at random."""
+def dropped_o(
+    labels: np.ndarray, share: float, generator: np.random.Generator, most: float = 0.0
+) -> np.ndarray:
+    """A mask of the `O` words that this model never sees, at random: exactly `share` of them.
+
+    With `most`, as many more as it takes until there are at most `most` left for each entity word.
+    """
     o = np.flatnonzero(labels == 0)
+    size = round(share * len(o))
+    if most:
+        size = max(size, len(o) - int(most * np.count_nonzero(labels)))
     mask = np.zeros(len(labels), bool)
-    mask[generator.choice(o, size=round(share * len(o)), replace=False)] = True
+    mask[generator.choice(o, size=size, replace=False)] = True
     return mask

@@ -31,7 +31,7 @@ class NoiseRobustObjective(Objective[TwoHeads]):
         super().__init__(corpus)
         self.config, self.mask, self.precision = config, mask, precision
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(corpus.device)
-        seen = ~dropped_o(labels, config.drop_o, np.random.default_rng(seed))
+        seen = ~dropped_o(labels, config.drop_o, np.random.default_rng(seed), config.max_o)
         self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float()

@@ -113,6 +113,18 @@ def test_dropped_o_is_an_exact_share_of_the_o_words(labels: list[int], share: fl
     assert np.array_equal(mask, dropped_o(given, share, np.random.default_rng(seed)))
 
 
+@given(st.lists(st.integers(0, 2), max_size=60), st.floats(0, 1), st.floats(0.5, 9))
+def test_no_more_o_words_than_allowed_for_an_entity_word(
+    labels: list[int], share: float, most: float
+) -> None:
+    given = np.array(labels, np.int16)
+    entities, o = int((given > 0).sum()), labels.count(0)
+    left = o - int(dropped_o(given, share, np.random.default_rng(0), most).sum())
+    assert left == min(o - round(share * o), int(most * entities))
+    unlimited = dropped_o(given, share, np.random.default_rng(0), 1e9 if entities else 0.0)
+    assert np.array_equal(unlimited, dropped_o(given, share, np.random.default_rng(0)))
+
+
 def test_dropped_o_is_another_draw_for_each_seed() -> None:
     labels = np.zeros(1000, np.int16)
     a, b = (dropped_o(labels, 0.5, np.random.default_rng(seed)) for seed in (1, 2))

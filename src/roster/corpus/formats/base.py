@@ -12,7 +12,7 @@ from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tags import Scheme
 from roster.errors import DataError
 
-Labels = Literal["dist", "true"]
+Labels = Literal["dist", "true", "none"]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def labels_of(text: Path, wanted: Labels | None) -> Path | None:
-    """The label file that `read` takes for a text file; None where there is none."""
+    """The label file that `read` takes for a text file; None where there is none, or none is wanted."""
+    if wanted == "none":
+        return None
     if not text.name.endswith(TEXT):
         if wanted is None:
             return None
