@@ -225,6 +225,7 @@ def short(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> Callable
         ("augmentation.by=trained", set()),
         ("noise_robust.mask_inputs=0.2", set()),
         ("noise_robust.remove_entities=true", set()),
+        ("noise_robust.max_o=1", set()),
     ],
 )
 def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[..., Path]) -> None:
@@ -237,6 +238,19 @@ def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[.
         assert member["kept_o_labels"] == pytest.approx(0.5, abs=0.01)
     if option == "noise_robust.drop_o=0":
         assert member["kept_o_labels"] != pytest.approx(0.5, abs=0.01)
+
+
+def test_labels_too_sparse_to_learn_from(
+    roster: Any, settings: Path, write_lines: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Two names in 300 words: the model is right to learn that nothing is a name, and says so."""
+    texts = ["Mr Ada met Mr Boris ."] + ["nobody was there , not even the dog ."] * 35
+    tags = ["O B-PER O O B-PER O"] + ["O O O O O O O O O"] * 35
+    data = write_lines(tmp_path / "data", texts, tags)
+    done = roster("train", data, "-o", tmp_path / "run", "--config", settings)
+    assert done.code == 0, done.err
+    assert "member-0 finds no entity in its own training text" in done.err
+    assert "noise_robust.max_o=3" in (tmp_path / "run" / "log.txt").read_text()
 
 
 def test_everything_switched_off(short: Callable[..., Path]) -> None:

@@ -63,6 +63,21 @@ def train_member(task: Task, run: Run, labels: np.ndarray, member: int, keep_wei
     if keep_weights:
         kept = dict(model.state_dict())
     run.finish(stage, {**facts, **clock.facts, **_kept_labels(objective), "scores": scores}, kept)
+    if finds_nothing(p):
+        run.log(
+            f"{stage} finds no entity in its own training text: the labels are too sparse for these "
+            "settings. --set noise_robust.max_o=3 leaves out more O words; a larger dictionary, or "
+            "--case insensitive in roster label, may give more labels"
+        )
+
+
+def finds_nothing(p: np.ndarray) -> bool:
+    """Whether O is the most likely label of every word, as when generalised cross entropy gave up.
+
+    >>> finds_nothing(np.array([[0.6, 0.4], [0.9, 0.1]])), finds_nothing(np.array([[0.6, 0.4], [0.3, 0.7]]))
+    (True, False)
+    """
+    return not (p.argmax(axis=1) > 0).any()
 
 
 def _kept_labels(objective: NoiseRobustObjective) -> dict[str, Any]:
