@@ -672,7 +672,8 @@ def test_two_processes_compile_at_once(names: Path, environment: dict[str, str],
 AT_ONCE = """
 import multiprocessing, sys
 from pathlib import Path
-from roster.distant.lexicon import Source, load_lexicons
+from roster.distant.cached import load_lexicons
+from roster.distant.lexicon import Source
 from roster.distant.policy import Policies
 
 PROCESSES, ROUNDS = 5, 60

@@ -111,7 +111,8 @@ class Ours(System):
         return f"{roster.__version__} with daachorse {version('daachorse')}, numpy {version('numpy')}"
 
     def build(self, names: Names, typed: Path, folder: Path) -> None:
-        from roster.distant.lexicon import Source, compile_lexicon
+        from roster.distant.compiling import compile_lexicon
+        from roster.distant.lexicon import Source
 
         form = self.policies.default.form
         self.lexicon = compile_lexicon([Source(typed, "tsv")], self.policies, form, folder / "lexicon")

@@ -154,8 +154,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> int:
+    from roster.distant.cached import default_cache
     from roster.distant.label import Labels
-    from roster.distant.lexicon import default_cache
     from roster.distant.output import Target
     from roster.progress import say_to_stderr
 

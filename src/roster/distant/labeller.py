@@ -13,9 +13,11 @@ import numpy as np
 
 from roster.corpus.formats.records import documents
 from roster.corpus.sentence import Sentence, Span
+from roster.distant.cached import load_lexicons
 from roster.distant.candidates import rule_candidates, spacy_candidates
 from roster.distant.conflicts import Resolved, resolve_document
-from roster.distant.lexicon import ALLOWED, Lexicon, load_lexicons
+from roster.distant.filters import ALLOWED
+from roster.distant.lexicon import Lexicon
 from roster.distant.matcher import MAX_CHUNK, Matcher, Matches, common_words
 from roster.distant.mention import Label, Mention
 from roster.distant.patterns import PatternMatcher

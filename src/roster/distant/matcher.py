@@ -13,40 +13,31 @@ from itertools import chain
 
 import numpy as np
 
-from roster.distant.lexicon import ALLOWED, ANY_SHAPE, AUTOMATON_SIZE, MAX_WORDS, Lexicon, pair_hash
+from roster.distant.filters import ALLOWED, MAX_WORDS
+from roster.distant.lexicon import ANY_SHAPE, AUTOMATON_SIZE, Lexicon, pair_hash
 from roster.distant.pieces import (
     ALL_CAPITALS,
-    APOSTROPHES,
     HAS_CAPITAL,
     HAS_CASE,
-    HAS_UNCASED,
-    MARK,
-    ONLY_CAPITALS,
-    TEXT_EDGES,
     Array,
     cut,
     stretches,
 )
 from roster.distant.policy import Policies
+from roster.distant.signs import Signs
+from roster.distant.words import AT_BORDER, BREAK, INSIDE, PAST_POSSESSIVE, PAST_PUNCTUATION, Words
 
 MAX_FORMS = 1 << 20
 """Distinct words of the text that are remembered; then the memory starts afresh."""
-ACRONYM = 4
-"""Capitals up to this many letters may be an acronym: `IT` is not the film `It`."""
 HEADLINE = 0.25
 """A sentence with a smaller share of its cased words in lower case is a headline: capitals say nothing."""
 
 EXACT, UPPER_TOO, ANY, SMART = range(4)
 CASES = {"exact": EXACT, "upper": UPPER_TOO, "insensitive": ANY, "smart": SMART}
 
-# How far a piece is from the border of its word: at it, only punctuation between, a possessive, inside.
-AT_BORDER, PAST_PUNCTUATION, PAST_POSSESSIVE, INSIDE = range(4)
 
 MAX_CHUNK = 1 << 20
 """Words in one call of `find`, so that a match fits in 64 bits."""
-
-BREAK = "\x00"
-"""Stands between sentences; no name has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,87 +53,6 @@ class Matches:
     end: Array
     entry: Array
     refused: Array
-
-
-class _Forms(dict[str, int]):
-    """Numbers of words, a new one for a word that was not seen before."""
-
-    def __init__(self) -> None:
-        super().__init__({BREAK: 0})
-        self.new: list[str] = [BREAK]
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        self.new.append(word)
-        return number
-
-
-class _Column:
-    """An array that grows at its end."""
-
-    def __init__(self, dtype: type):
-        self._array: Array = np.zeros(1024, dtype)
-        self.size = 0
-
-    def add(self, values: Array) -> None:
-        while self.size + len(values) > len(self._array):
-            self._array = np.concatenate([self._array, np.zeros_like(self._array)])
-        self._array[self.size : self.size + len(values)] = values
-        self.size += len(values)
-
-    @property
-    def values(self) -> Array:
-        return self._array[: self.size]
-
-
-class _Words:
-    """The distinct words of the text, as pieces."""
-
-    def __init__(self, lexicon: Lexicon):
-        self.lexicon = lexicon
-        self.forms = _Forms()
-        self.first, self.count = _Column(np.int64), _Column(np.int64)
-        self.number, self.shape, self.case = _Column(np.int32), _Column(np.uint32), _Column(np.uint8)
-        self.letters, self.before, self.after = _Column(np.int32), _Column(np.uint8), _Column(np.uint8)
-
-    def numbers(self, words: Sequence[str]) -> Array:
-        numbers = np.fromiter(map(self.forms.__getitem__, words), np.int64, len(words))
-        if self.forms.new:
-            self._add(self.forms.new)
-            self.forms.new = []
-        return numbers
-
-    def _add(self, words: list[str]) -> None:
-        pieces = cut(words, self.lexicon.form)
-        counts = np.diff(pieces.starts)
-        before = np.full(len(pieces.key), INSIDE, np.uint8)
-        after = np.full(len(pieces.key), INSIDE, np.uint8)
-        filled = counts > 0
-        before[pieces.starts[:-1][filled]] = AT_BORDER
-        after[pieces.starts[1:][filled] - 1] = AT_BORDER
-        for i in np.flatnonzero(counts > 1).tolist():
-            first, last = pieces.starts[i : i + 2].tolist()
-            kinds, chars = pieces.kind[first:last].tolist(), pieces.first[first:last].tolist()
-            marks = [chr(c) if k == MARK else "" for c, k in zip(chars, kinds, strict=True)]
-            for at in range(1, len(marks)):
-                if marks[at - 1] not in TEXT_EDGES:
-                    break
-                before[first + at] = PAST_PUNCTUATION
-            at = len(marks) - 1
-            while at > 0 and marks[at] in TEXT_EDGES:
-                at -= 1
-                after[first + at] = PAST_PUNCTUATION
-            letter = not marks[at] and pieces.length[first + at] == 1 and pieces.first[first + at] == ord("s")
-            if at > 1 and letter and marks[at - 1] in APOSTROPHES:
-                after[first + at - 2] = PAST_POSSESSIVE
-        self.first.add(pieces.starts[:-1] + self.number.size)
-        self.count.add(counts)
-        self.number.add(self.lexicon.numbers(pieces))
-        self.shape.add(pieces.shape)
-        self.case.add(pieces.case)
-        self.letters.add(np.where(pieces.kind == MARK, 0, pieces.length))
-        self.before.add(before)
-        self.after.add(after)
 
 
 class Matcher:
@@ -161,7 +71,7 @@ class Matcher:
         self._edges = np.array([rule.edges for rule in rules], bool)
         self._possessive = np.array([rule.possessive for rule in rules], bool)
         self._only_smart = bool((self._case == SMART).all()) and not lexicon.arrays["entry_flags"].any()
-        self._words = _Words(lexicon)
+        self._words = Words(lexicon)
 
     def find(self, sentences: Sequence[Sequence[str]]) -> Matches:
         """All names in the sentences, each a row of words; at most `MAX_CHUNK` words at once."""
@@ -284,7 +194,7 @@ class Matcher:
 
     def _read(self, sentences: Sequence[Sequence[str]]) -> _Text:
         if len(self._words.forms) > MAX_FORMS:
-            self._words = _Words(self.lexicon)
+            self._words = Words(self.lexicon)
         words: list[str] = []
         for row in sentences:
             words.extend(row)
@@ -317,48 +227,6 @@ class Matcher:
             sentence_first=sentence_first,
             telling=_telling(case, sentence, len(sentences)),
         )
-
-
-class Signs:
-    """What the case of the words says of stretches of them, for many stretches at once."""
-
-    def __init__(self, case: Array, letters: Array, telling: Array, common: Array):
-        cased, capital = (case & HAS_CASE) > 0, (case & HAS_CAPITAL) > 0
-        self._end = capital | ~cased
-        self._cased = _sums(cased)
-        self._evidence = _sums(capital & (telling | ~common))
-        self._uncased = _sums((case & HAS_UNCASED) > 0)
-        self._lower = _sums(cased & ((case & ONLY_CAPITALS) == 0))
-        self._words = _sums(letters > 0)
-        self._short = _sums((letters > 0) & (letters <= ACRONYM))
-
-    def shown(self, start: Array, end: Array) -> Array:
-        """Whether there is a capital that a common word would not have here, or a script without capitals."""
-        alone = _between(self._uncased, start, end) & ~_between(self._cased, start, end)
-        return _between(self._evidence, start, end) | alone
-
-    def capital_ends(self, start: Array, end: Array) -> Array:
-        """Whether the first and the last word have a capital, as far as they could."""
-        return np.asarray(self._end[start] & self._end[end - 1])
-
-    def only_capitals(self, start: Array, end: Array) -> Array:
-        return _between(self._cased, start, end) & ~_between(self._lower, start, end)
-
-    def one_short_word(self, start: Array, end: Array) -> Array:
-        """Whether it may be an acronym."""
-        one = self._words[end] - self._words[start] == 1
-        return np.asarray(one & (self._short[end] - self._short[start] == 1))
-
-
-def _sums(flags: Array) -> Array:
-    sums = np.zeros(len(flags) + 1, np.int32)
-    np.cumsum(flags, out=sums[1:])
-    return sums
-
-
-def _between(sums: Array, start: Array, end: Array) -> Array:
-    """Whether there is one of what was summed up in each stretch."""
-    return np.asarray(sums[end] > sums[start])
 
 
 @dataclass(frozen=True, slots=True)

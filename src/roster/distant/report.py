@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roster.corpus.sentence import Span
+from roster.distant.compiling import ALLOW_LIST
 from roster.distant.labeller import Labelled, Labeller
-from roster.distant.lexicon import ALLOW_LIST
 from roster.scores import Evaluation
 
 SHOWN = 10

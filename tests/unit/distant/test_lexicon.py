@@ -13,16 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.distant.lexicon import (
-    ALLOW_LIST,
-    Lexicon,
-    Source,
-    compile_lexicon,
-    encode,
-    load,
-    load_lexicons,
-    plural_of,
-)
+from roster.distant.cached import load_lexicons
+from roster.distant.compiling import ALLOW_LIST, compile_lexicon, plural_of
+from roster.distant.lexicon import Lexicon, Source, encode, load
 from roster.distant.matcher import Matcher
 from roster.distant.policy import Policies
 from roster.errors import DataError

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roster.distant import lexicon as lexicon_module
-from roster.distant.lexicon import Lexicon, Source, compile_lexicon
+from roster.distant import compiling
+from roster.distant.compiling import compile_lexicon
+from roster.distant.lexicon import Lexicon, Source
 from roster.distant.matcher import MAX_CHUNK, Matcher, common_words
 from roster.distant.pieces import APOSTROPHES, EDGES, TEXT_EDGES
 from roster.distant.policy import Policies
@@ -149,13 +150,13 @@ def test_many_sentences_are_as_each_alone(
 def test_one_automaton_or_many(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder, names = tmp_path_factory.getbasetemp(), [n for n in NAMES if n != "of"]
     whole = found(folder, names, words, case="insensitive")
-    size = lexicon_module.AUTOMATON_SIZE
+    size = compiling.AUTOMATON_SIZE
     try:
-        for module in (lexicon_module, __import__("roster.distant.matcher", fromlist=["x"])):
+        for module in (compiling, __import__("roster.distant.matcher", fromlist=["x"])):
             module.AUTOMATON_SIZE = 1
         assert found(folder, names, words, case="insensitive") == whole
     finally:
-        for module in (lexicon_module, __import__("roster.distant.matcher", fromlist=["x"])):
+        for module in (compiling, __import__("roster.distant.matcher", fromlist=["x"])):
             module.AUTOMATON_SIZE = size
 
 
