@@ -476,8 +476,12 @@ def test_interrupted_by_the_user(
     (given / "corpus.txt").write_text(TEXT * 30_000, encoding="utf-8")
     command = [*LABEL, given / "corpus.txt", "--format", "text", "--dictionary", given / "names.tsv",
                "--case", "exact", "--no-cache", "--workers", workers, "-o", tmp_path / "out"]  # fmt: skip
+
+    def heed() -> None:  # tests that run in the background inherit that control-C is not heeded
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True)  # fmt: skip
+                               start_new_session=True, preexec_fn=heed)  # fmt: skip
     while not any(f.stat().st_size > 100_000 for f in tmp_path.rglob(".*.part")):
         assert process.poll() is None
         time.sleep(0.005)

@@ -515,7 +515,11 @@ def run(environment: dict[str, str], proxy: Any, tmp_path: Path) -> Callable[[],
     env = {name: value for name, value in environment.items() if not name.lower().endswith("_proxy")}
     command = [sys.executable, "-c", RUN, proxy.url, str(tmp_path / "cache"), template]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return lambda: subprocess.Popen(command, env=env, text=True, **pipes)
+
+    def heed() -> None:  # tests that run in the background inherit that control-C is not heeded
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    return lambda: subprocess.Popen(command, env=env, text=True, preexec_fn=heed, **pipes)
 
 
 def test_a_killed_run_goes_on_where_it_was(run: Callable[[], subprocess.Popen[str]], proxy: Any) -> None:
