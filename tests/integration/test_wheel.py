@@ -98,7 +98,10 @@ from pathlib import Path
 import roster
 from roster.backbone.loading import load_encoder, load_tokenizer, resolve
 from roster.corpus.io import read
-from roster.distant.dictionary import read_dictionary
+from roster.distant.entries import read_entries
+from roster.distant.kb.classes import load_classes
+from roster.distant.patterns import builtin_patterns
+from roster.distant.policy import STOP_WORDS
 sample = Path(str(resources.files("roster") / "sample"))
 encoder, tokenizer = load_encoder("roster-small-en"), load_tokenizer("roster-small-en")
 print(json.dumps({
@@ -107,7 +110,10 @@ print(json.dumps({
     "vocabulary": len(tokenizer) == encoder.config.vocab_size,
     "news": sum(1 for _ in read(sample / "news.txt", "text")),
     "gold": sum(1 for _ in read(sample / "gold.jsonl")),
-    "names": len(read_dictionary(sample / "dictionary.tsv")),
+    "names": sum(map(len, read_entries(sample / "dictionary.tsv"))),
+    "patterns": len(builtin_patterns(["DATE"])),
+    "roots": len(load_classes("ontonotes").roots),
+    "stop_words": len(STOP_WORDS["english"]),
 }))
 """
     found = json.loads(run(installed / "python", "-c", code, cwd=tmp_path))
@@ -117,3 +123,4 @@ print(json.dumps({
     assert found["news"] >= 600
     assert found["gold"] >= 200
     assert found["names"] >= 500
+    assert min(found["patterns"], found["roots"], found["stop_words"]) > 5

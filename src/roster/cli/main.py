@@ -34,6 +34,13 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
             width=min(100, os.get_terminal_size().columns) if sys.stdout.isatty() else 100,
         )
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """argparse forgets that the names of commands are indented once more."""
+        super().add_argument(action)
+        for command in self._iter_indented_subactions(action):
+            length = len(self._format_action_invocation(command)) + self._current_indent
+            self._action_max_length = max(self._action_max_length, length)
+
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
