@@ -301,8 +301,12 @@ def _spaces(sentence: Sentence) -> list[bool]:
     return [*spaces, False] if sentence.words else []
 
 
+@lru_cache(maxsize=2)
 def _tagger(pipeline: str | Path) -> tuple[Any, Any]:
-    """The pipeline, ready to tag and with no component that is not needed for it, and spaCy's `Doc`."""
+    """The pipeline, ready to tag and with no component that is not needed for it, and spaCy's `Doc`.
+
+    Loading one takes a second or more, and a corpus is labelled chunk by chunk.
+    """
     try:
         import spacy
         from spacy.tokens import Doc

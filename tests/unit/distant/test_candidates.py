@@ -346,6 +346,27 @@ def test_connectors_and_parts_as_with_capitals(tagger: Path) -> None:
     assert spans == ["Pym", "Bank", "Bank of Westford", "Westford", "Pym Ada", "Ada"]
 
 
+def test_labels_of_a_knowledge_base_for_proper_nouns(tagger: Path, tmp_path: Path) -> None:
+    """The pipeline is loaded once, for the look at the corpus and for all its chunks."""
+    from roster.distant import labeller
+    from roster.distant.kb.classes import load_classes
+    from roster.distant.kb.store import build
+    from roster.distant.settings import load_settings
+
+    item, label = "<http://www.wikidata.org/entity/Q1>", "<http://www.w3.org/2000/01/rdf-schema#label>"
+    direct, human = "<http://www.wikidata.org/prop/direct/P31>", "<http://www.wikidata.org/entity/Q5>"
+    (tmp_path / "one.nt").write_text(f'{item} {label} "Ada Pym"@en .\n{item} {direct} {human} .\n')
+    build([tmp_path / "one.nt"], tmp_path / "store", load_classes("conll"))
+    settings = load_settings(kb={"source": str(tmp_path / "store")}, candidates={"by": str(tagger)})
+    made = labeller.Labeller(settings)
+    sentences = [Sentence.from_words(["Ada", "Pym", "saw", "Westford", "."], doc=str(n)) for n in range(5)]
+    candidates._tagger.cache_clear()
+    made.prepare(lambda: sentences)
+    found = [one.sentence.spans for one in made.label(sentences)]
+    assert [[(x.start, x.end, x.label) for x in spans or ()] for spans in found] == [[(0, 2, "PER")]] * 5
+    assert candidates._tagger.cache_info().misses == 1
+
+
 def test_unneeded_components_do_not_run(morphologizer: Path) -> None:
     nlp, _ = candidates._tagger(morphologizer)
     assert nlp.pipe_names == ["morphologizer"]
