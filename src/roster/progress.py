@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -37,10 +38,23 @@ def bar(
     )
 
 
+def process_memory(field: str, process: str = "self") -> int:
+    """A size in bytes that the kernel knows of a process, such as `VmRSS`; 0 where it does not say."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    found = [line.split()[1] for line in status.splitlines() if line.startswith(f"{field}:")]
+    return int(found[0]) * 1024 if found else 0
+
+
 def peak_memory() -> dict[str, int]:
     """The most memory this process has held so far, in bytes: main memory, and the GPU's if one is used."""
     scale = 1 if sys.platform == "darwin" else 1024
-    found = {"peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale}
+    # Linux hands `ru_maxrss` on from a process to the program it starts, so a small child of a large parent
+    # would seem large; `VmHWM` begins anew with the program.
+    most = process_memory("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    found = {"peak_memory": most}
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         found["peak_gpu_memory"] = torch.cuda.max_memory_allocated()

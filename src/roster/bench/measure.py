@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from roster.progress import peak_memory as peak_of_process
+from roster.progress import process_memory
 
 Task = Callable[..., Iterator[dict[str, Any]]]
 
@@ -98,7 +99,7 @@ def _watch(process: subprocess.Popen[bytes], limits: Limits) -> tuple[str, str] 
         except subprocess.TimeoutExpired:
             if time.monotonic() > end:
                 return TOO_LONG, f"stopped after {limits.seconds:g} s"
-            if limits.memory is not None and _memory("VmRSS", str(process.pid)) > limits.memory:
+            if limits.memory is not None and process_memory("VmRSS", str(process.pid)) > limits.memory:
                 return TOO_MUCH, f"stopped at {limits.memory / 2**30:.3g} GiB"
 
 
@@ -131,25 +132,12 @@ def serve() -> None:
 
 def memory() -> int:
     """Bytes that this process holds now; 0 where the system does not tell."""
-    return _memory("VmRSS")
+    return process_memory("VmRSS")
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held.
-
-    Linux hands `ru_maxrss` on from a process to the program it starts, so a small child of a large parent
-    would seem large; `VmHWM` begins anew with the program.
-    """
-    return _memory("VmHWM") or peak_of_process()["peak_memory"]
-
-
-def _memory(field: str, process: str = "self") -> int:
-    try:
-        status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return 0
-    found = [line.split()[1] for line in status.splitlines() if line.startswith(f"{field}:")]
-    return int(found[0]) * 1024 if found else 0
+    """The most bytes that this process has held."""
+    return peak_of_process()["peak_memory"]
 
 
 def one_core() -> int | None:
