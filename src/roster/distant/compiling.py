@@ -20,7 +20,6 @@ from roster.distant.entries import Batch, read_entries
 from roster.distant.filters import LIVE, Filter, judged
 from roster.distant.lexicon import (
     ANY_SHAPE,
-    AUTOMATON_SIZE,
     PAIR_BITS,
     Lexicon,
     Source,
@@ -43,6 +42,9 @@ ENTRY_COLUMNS = {
     "surfaces": np.uint8,
 }
 MAX_BROKEN = 100
+AUTOMATON_SIZE, MAX_AUTOMATA = 400_000, 8
+"""Names in one automaton, or more where there would be too many automata. Building one takes four times the
+memory of keeping it; each is one more pass over the text."""
 ALLOW_LIST = "allow list"
 
 
@@ -188,9 +190,10 @@ class _Table:
         width = code_width(len(vocabulary))
         del name_of, by_name, sorted_starts, length, single, vocabulary, check
         automata = 0
-        for at in range(singles, len(names), AUTOMATON_SIZE):
+        size = max(AUTOMATON_SIZE, -(-(len(names) - singles) // MAX_AUTOMATA))
+        for at in range(singles, len(names), size):
             _release()
-            chosen = names[at : at + AUTOMATON_SIZE]
+            chosen = names[at : at + size]
             automaton = daachorse.DoubleArrayAhoCorasick(_coded(numbers, starts, chosen, width))
             (folder / f"automaton-{automata}.bin").write_bytes(automaton.serialize())
             automata += 1
@@ -201,6 +204,7 @@ class _Table:
             "sources": list(self.sources),
             "priorities": self.priorities,
             "automata": automata,
+            "automaton_size": size,
             "broken": [self.broken.count, self.broken.first],
             "files": {f.name: f.stat().st_size for f in sorted(folder.iterdir())},
         }

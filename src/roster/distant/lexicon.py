@@ -24,8 +24,6 @@ import numpy as np
 from roster.distant.filters import REASONS
 from roster.distant.pieces import Array, Pieces, Unicode
 
-AUTOMATON_SIZE = 400_000
-"""Names in one automaton. Building one takes four times the memory of keeping it; each is one more pass."""
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
 """Stands for the shape of a word that may have any: the last one of a plural."""
 
@@ -64,6 +62,8 @@ class Lexicon:
     priorities: tuple[int, ...]
     arrays: dict[str, Array] = field(repr=False)
     automata: tuple[Any, ...] = field(repr=False)
+    automaton_size: int
+    """Names in each automaton but the last."""
     broken: tuple[int, tuple[str, ...]] = (0, ())
     """Lines that were skipped because they could not be read: how many, and what is wrong with the first."""
 
@@ -177,5 +177,6 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
         tuple(about["priorities"]),
         arrays,
         automata,
+        about["automaton_size"],
         (about["broken"][0], tuple(about["broken"][1])),
     )

@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from roster.distant.filters import ALLOWED, MAX_WORDS
-from roster.distant.lexicon import ANY_SHAPE, AUTOMATON_SIZE, Lexicon, pair_hash
+from roster.distant.lexicon import ANY_SHAPE, Lexicon, pair_hash
 from roster.distant.pieces import (
     ALL_CAPITALS,
     HAS_CAPITAL,
@@ -138,7 +138,7 @@ class Matcher:
             rows = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
             first, last = place[rows[:, 0] // width], place[rows[:, 1] // width - 1]
             found.append((first, last + 1, rows[:, 2] + offset))
-            offset += AUTOMATON_SIZE
+            offset += self.lexicon.automaton_size
         start, end, name = (np.concatenate(columns) for columns in zip(*found, strict=True))
         return start, end, name
 

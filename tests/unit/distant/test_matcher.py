@@ -150,14 +150,11 @@ def test_many_sentences_are_as_each_alone(
 def test_one_automaton_or_many(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder, names = tmp_path_factory.getbasetemp(), [n for n in NAMES if n != "of"]
     whole = found(folder, names, words, case="insensitive")
-    size = compiling.AUTOMATON_SIZE
-    try:
-        for module in (compiling, __import__("roster.distant.matcher", fromlist=["x"])):
-            module.AUTOMATON_SIZE = 1
-        assert found(folder, names, words, case="insensitive") == whole
-    finally:
-        for module in (compiling, __import__("roster.distant.matcher", fromlist=["x"])):
-            module.AUTOMATON_SIZE = size
+    for size, most in ((1, 99), (1, 2), (2, 99)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(compiling, "AUTOMATON_SIZE", size)
+            patch.setattr(compiling, "MAX_AUTOMATA", most)
+            assert found(folder, names, words, case="insensitive") == whole
 
 
 def test_words_are_those_of_the_corpus(tmp_path: Path) -> None:
