@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -52,50 +53,55 @@ class Names:
                 yield block
 
 
-class System:
+class System(ABC):
     """One way to find the names of a dictionary in a text: built or loaded once, then run over it."""
 
     package: ClassVar[str]
     """What `pip install` calls it."""
     keeps: ClassVar[bool] = False
-    """Whether what was built can be written to a file and loaded again."""
+    """Whether what was built can be written to a file and loaded again: then it is a `Kept`."""
     without: ClassVar[tuple[str, ...]] = ()
     """Packages that it would load but does not need here."""
 
     def version(self) -> str:
         return version(self.package)
 
+    @abstractmethod
     def build(self, names: Names, typed: Path, folder: Path) -> None:
         """From strings; ours from a file with types to a cache in `folder`, all that a user waits for."""
-        raise NotImplementedError
 
-    def save(self, folder: Path) -> None:
-        raise NotImplementedError
-
-    def load(self, folder: Path) -> None:
-        raise NotImplementedError
-
+    @abstractmethod
     def take(self, sentences: Iterable[list[str]]) -> None:
         """The text in the shape this system takes it in. Not measured."""
-        raise NotImplementedError
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
         """What must be known of a text before the first pass; counts as a part of it."""
 
+    @abstractmethod
     def find(self) -> list[Hit]:
         """One pass over the text."""
-        raise NotImplementedError
 
     def places(self, hits: list[Hit]) -> int:
         """How many names were found, however many entries each has."""
         return len(hits)
 
 
-class Ours(System):
+class Kept(System):
+    """One that need not be built again."""
+
+    keeps = True
+
+    @abstractmethod
+    def save(self, folder: Path) -> None: ...
+
+    @abstractmethod
+    def load(self, folder: Path) -> None: ...
+
+
+class Ours(Kept):
     """As `roster label` does it by default; a hit is (sentence, first word, last word + 1, entry)."""
 
     package = "roster-ner"
-    keeps = True
     rules: ClassVar[dict[str, Any]] = {}
     lexicon: Lexicon
     matcher: Matcher
@@ -236,11 +242,10 @@ class _Characters(System):
         self.text = "\n".join(["", *(" ".join(words) for words in sentences), ""])
 
 
-class PyAhoCorasick(_Characters):
+class PyAhoCorasick(_Characters, Kept):
     """A hit is (first character, last character + 1, number of the name)."""
 
     package = "pyahocorasick"
-    keeps = True
 
     def __init__(self) -> None:
         import ahocorasick
@@ -325,13 +330,14 @@ def build_and_match(system: str, names: str, typed: str, text: str, folder: str)
     yield {"build_seconds": seconds - listed.seconds}
     yield from _passes(it)
     yield {"peak_memory": peak_memory()}
-    if it.keeps:
+    if isinstance(it, Kept):
         it.save(cache)
 
 
 def load_and_match(system: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
     """What a second run takes: the dictionary comes from the file that the first one wrote."""
     it = _ready(system, text)
+    assert isinstance(it, Kept)
     seconds, _ = _timed(lambda: it.load(Path(folder)))
     yield {"load_seconds": seconds}
     yield from _passes(it)

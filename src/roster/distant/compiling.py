@@ -43,8 +43,8 @@ ENTRY_COLUMNS = {
 }
 MAX_BROKEN = 100
 AUTOMATON_SIZE, MAX_AUTOMATA = 400_000, 8
-"""Names in one automaton, or more where there would be too many automata. Building one takes four times the
-memory of keeping it; each is one more pass over the text."""
+"""Names in one automaton, or more where there would be too many automata. Building one takes several times
+the memory of keeping it; each is one more pass over the text."""
 ALLOW_LIST = "allow list"
 
 

@@ -28,6 +28,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from roster.config import read_toml
 from roster.errors import ConfigError
 
 BUNDLED = ("conll", "ontonotes")
@@ -142,15 +143,8 @@ def load_classes(name: str | PathLike[str] = "conll") -> ClassMap:
     if name in BUNDLED:
         text = (resources.files("roster.distant.kb") / "classes.toml").read_text(encoding="utf-8")
         return class_map(tomllib.loads(text)[str(name)], f"class map {name}")
-    path = Path(name)
-    try:
-        return class_map(tomllib.loads(path.read_text(encoding="utf-8-sig")), str(path))
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: no such class map; give a TOML file, or {' or '.join(BUNDLED)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not a TOML file: {error}") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+    tree = read_toml(Path(name), f"class map; give a TOML file, or {' or '.join(BUNDLED)}")
+    return class_map(tree, str(Path(name)))
 
 
 def class_map(tree: Mapping[str, Any], source: str) -> ClassMap:
