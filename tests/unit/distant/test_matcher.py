@@ -228,6 +228,16 @@ def test_possessive_edges_and_plural_can_be_switched(tmp_path: Path) -> None:
     assert found(tmp_path, ["NGO"], ["ngos"], case="exact", plural=True) == [(0, 1, "NGO")]
 
 
+def test_most_of_a_text_never_reaches_the_automata(tmp_path: Path) -> None:
+    policies = Policies()
+    lexicon = compiled(tmp_path, [("Ada Lund", "PER"), ("rain", "X")], policies)
+    matcher = Matcher(lexicon, policies)
+    words = ["rain"] * 500 + ["Ada", "Lund"] + ["Ada"] * 500
+    numbers, place = matcher._promising(matcher._read([words]).number)
+    assert place.tolist() == [500, 501]
+    assert (numbers > 0).all()
+
+
 def test_several_types_and_sources_of_one_name(tmp_path: Path) -> None:
     policies = Policies.from_tables({"case": "exact"}, {"B": {"case": "insensitive"}})
     lexicon = compiled(tmp_path, [("Lund", "A"), ("LUND", "A"), ("Lund", "B")], policies)
