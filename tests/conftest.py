@@ -192,7 +192,7 @@ def trained(tiny: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFa
     import torch
 
     from roster.config import Optimiser, load_config
-    from roster.learn.loop import Schedule, fit
+    from roster.learn.loop import PlainModels, Schedule, fit
     from roster.learn.masking import input_mask
     from roster.learn.noise_robust import NoiseRobustObjective
     from roster.learn.task import Task
@@ -207,8 +207,15 @@ def trained(tiny: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFa
     model = task.new_model("two-heads", 1)
     mask = input_mask(0.0, task.encoder, torch.device("cpu"))
     labels = io_classes(toy, task.types)
-    objective = NoiseRobustObjective(task.corpus, labels, config.noise_robust, 0, mask, "float32")
-    fit(model, objective, Schedule(25, 5e-3), Optimiser(batch_size=8), 0, description="toy")
+    objective = NoiseRobustObjective(task.corpus, labels, config.noise_robust, [0], mask)
+    fit(
+        PlainModels(model, "float32"),
+        objective,
+        Schedule(25, 5e-3),
+        Optimiser(batch_size=8),
+        0,
+        description="toy",
+    )
     folder = tmp_path_factory.mktemp("trained") / "model"
     save_model(folder, model, task.encoder.tokenizer, task.types, task.encoder.limit, "")
     return folder

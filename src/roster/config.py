@@ -55,6 +55,12 @@ class Optimiser:
         "auto", "auto: bf16 on a GPU, float32 on a CPU", choices=("auto", "float32", "bfloat16")
     )
     device: str = option("auto", "auto: the first GPU if there is one; or cpu, cuda, cuda:1, mps")
+    engine: str = option(
+        "auto",
+        "plain: one model at a time, any encoder; fast: several in step, captured steps, encoders like BERT; "
+        "auto: fast on a GPU where it can",
+        choices=("auto", "plain", "fast"),
+    )
 
 
 @dataclass(frozen=True)
@@ -97,6 +103,9 @@ class Ensemble:
 
     enabled: bool = option(True, "off: one noise-robust model, and no distillation")
     models: int = option(5, "number of models (K)", low=1)
+    at_once: int = option(
+        0, "how many of them the fast engine trains in step; 0: as many as fit into the GPU's memory", low=0
+    )
     epochs: int = option(2, "passes over the data when learning the mean", low=1)
     learning_rate: float = option(1e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)

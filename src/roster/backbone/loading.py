@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,22 @@ def load_tokenizer(name: str) -> Any:
             f"{name}: its tokenizer has no fast version, which gives the offsets that words need"
         )
     return tokenizer
+
+
+def bare_tokenizer(folder: Path) -> Any:
+    """The tokenizer of one of our own model folders, without importing transformers, which takes seconds."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # or it warns in every process that is forked
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise ModelError(f"the model has no tokenizer: {path} is missing")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the tokenizers library knows only this one
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"{path} is damaged, or of a kind this version of tokenizers does not know "
+                         f"({reason})") from None  # fmt: skip
 
 
 def load_encoder(name: str) -> Any:
@@ -90,6 +107,16 @@ def load_architecture(name: str) -> Any:
     from transformers import AutoConfig
 
     return _load(name, "architecture", AutoConfig.from_pretrained)
+
+
+def import_code(name: str) -> None:
+    """Imports the code of a backbone's architecture, which takes seconds, before its time is taken."""
+    from transformers import AutoModel, AutoModelForMaskedLM
+
+    config = load_architecture(name)
+    for auto in (AutoModel, AutoModelForMaskedLM):
+        with suppress(KeyError):  # not every encoder has a masked language model
+            auto._model_mapping[type(config)]
 
 
 def encoder_from_config(folder: str | Path) -> Any:

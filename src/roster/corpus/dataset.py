@@ -97,8 +97,8 @@ class Dataset:
         return self._load("test")
 
     def fingerprint(self) -> str:
-        """A hash of the types, and of all words and labels, whatever files they came from."""
-        return fingerprint(self.types, *map(_content, (self.train, self.train_gold, self.valid, self.test)))
+        """A hash of the types, and of all words and labels that a training reads, from whatever files."""
+        return fingerprint(self.types, *map(_content, (self.train, self.valid, self.test)))
 
     def _load(self, name: str) -> list[Sentence]:
         types = None if self.listed_types is None else frozenset(self.listed_types)

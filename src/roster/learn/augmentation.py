@@ -17,12 +17,15 @@ import torch
 from torch import Tensor
 
 from roster.backbone.alignment import Encoded, WordEncoder
-from roster.backbone.loading import load_masked_lm, load_tokenizer
+from roster.backbone.loading import load_tokenizer
 from roster.backbone.vocabulary import Vocabulary, vocabulary
 from roster.config import Augmentation
-from roster.learn.loop import derive
+from roster.learn.loop import Models, derive
 from roster.model.batches import Batch, DeviceCorpus
-from roster.model.reading import TOKENS, arithmetic, evaluating
+from roster.model.reading import arithmetic, evaluating
+
+TOKENS = {"cuda": 32768}
+"""Sub-words that the language model reads at a time: its logits are many."""
 
 
 def fits(new: Tensor, old: Tensor, vocabulary: Vocabulary) -> Tensor:
@@ -57,18 +60,22 @@ class MaskedLM:
     wanted states in it, so the projection to the vocabulary is not paid for the rest.
     """
 
-    def __init__(self, name: str, device: torch.device):
-        self.model = load_masked_lm(name).to(device).eval().requires_grad_(False)
-        self._wanted: Tensor | None = None
-        self.model.base_model.register_forward_hook(self._keep_wanted)
-
-    def _keep_wanted(self, module: Any, inputs: Any, output: Any) -> Any:
-        output.last_hidden_state = output.last_hidden_state.flatten(0, 1)[self._wanted].unsqueeze(0)
-        return output
+    def __init__(self, model: Any, device: torch.device):
+        self.model = model.to(device).eval().requires_grad_(False)
 
     def logits(self, ids: Tensor, mask: Tensor, wanted: Tensor) -> Tensor:
-        self._wanted = wanted.flatten().nonzero().squeeze(1)
-        return self.model(input_ids=ids, attention_mask=mask).logits[0]
+        places = wanted.flatten().nonzero().squeeze(1)
+
+        def keep_wanted(module: Any, inputs: Any, output: Any) -> Any:
+            output.last_hidden_state = output.last_hidden_state.flatten(0, 1)[places].unsqueeze(0)
+            return output
+
+        hook = self.model.base_model.register_forward_hook(keep_wanted)
+        try:
+            found: Tensor = self.model(input_ids=ids, attention_mask=mask).logits[0]
+        finally:
+            hook.remove()
+        return found
 
 
 @dataclass(frozen=True)
@@ -83,13 +90,18 @@ class OwnAugmenter:
     seed: int
     precision: str
 
-    def __call__(self, model: Any, epoch: int) -> DeviceCorpus:
+    def __call__(self, models: Models, epoch: int) -> DeviceCorpus:
         trained = self.config.by == "trained"
         if trained:
-            self.lm.model.base_model.load_state_dict(model.encoder.state_dict(), strict=False)
+            encoder = {
+                name.removeprefix("encoder."): tensor
+                for name, tensor in models.state_dict(0).items()
+                if name.startswith("encoder.")
+            }
+            self.lm.model.base_model.load_state_dict(encoder, strict=False)
         generator = torch.Generator(self.corpus.device).manual_seed(derive(self.seed, "augmentation", epoch))
         augmented = self.corpus.ids.clone()
-        plan = self.corpus.reading_plan(TOKENS.get(self.corpus.device.type, 2048) // 2)
+        plan = self.corpus.reading_plan(TOKENS.get(self.corpus.device.type, 1024))
         with evaluating(self.lm.model), arithmetic(self.corpus.device, self.precision):
             for rows, batch in zip(plan, self.corpus.batches(plan), strict=True):
                 new = self._rewrite(batch, every_word=trained, generator=generator)
@@ -131,7 +143,7 @@ class OtherAugmenter:
     seed: int
     precision: str
 
-    def __call__(self, model: Any, epoch: int) -> DeviceCorpus:
+    def __call__(self, models: Models, epoch: int) -> DeviceCorpus:
         device = self.corpus.device
         generator = torch.Generator(device).manual_seed(derive(self.seed, "augmentation", epoch))
         theirs = DeviceCorpus.put(
@@ -139,7 +151,7 @@ class OtherAugmenter:
         )
         words = [word for sentence in self.sentences for word in sentence]
         single = torch.from_numpy(_single_token_words(theirs.encoded)).to(device)
-        plan = theirs.reading_plan(TOKENS.get(device.type, 2048) // 2)
+        plan = theirs.reading_plan(TOKENS.get(device.type, 1024))
         with evaluating(self.lm.model), arithmetic(device, self.precision):
             for batch in theirs.batches(plan):
                 # A word that the vocabulary does not know is one token too: the unknown one.
@@ -193,20 +205,20 @@ def _single_token_words(encoded: Encoded) -> np.ndarray:
 
 def make_augmenter(
     config: Augmentation,
-    backbone: str,
+    masked_lm: Any,
     corpus: DeviceCorpus,
     sentences: list[tuple[str, ...]],
     encoder: WordEncoder,
     seed: int,
     precision: str,
 ) -> OwnAugmenter | OtherAugmenter:
-    """The augmenter that the config asks for; an error with the ways out where there is no LM head."""
+    """The augmenter that the config asks for, with the masked language model that it names."""
     device = corpus.device
+    lm = MaskedLM(masked_lm, device)
     if not config.masked_lm:
-        lm = MaskedLM(backbone, device)
         traits = vocabulary(encoder.tokenizer, device)
         return OwnAugmenter(lm, traits, encoder.tokenizer.mask_token_id, config, corpus, seed, precision)
-    lm, tokenizer = MaskedLM(config.masked_lm, device), load_tokenizer(config.masked_lm)
+    tokenizer = load_tokenizer(config.masked_lm)
     lm_encoder = WordEncoder(tokenizer, encoder.limit, lm.model.config.max_position_embeddings - 2)
     return OtherAugmenter(
         lm,

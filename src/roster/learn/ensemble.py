@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from roster.learn.loop import Objective
-from roster.learn.losses import bce, kl
-from roster.model.batches import Batch, DeviceCorpus
-from roster.model.heads import TwoHeads, split_joint
+from roster.learn.losses import bce, kl, wmean
+from roster.model.batches import DeviceCorpus
+from roster.model.heads import split_joint
 
 
 def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
@@ -25,19 +26,18 @@ def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
     return total / count
 
 
-def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor) -> Tensor:
-    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), each a mean over all words."""
-    return kl(r, z).mean() + bce(e, b).mean()
+def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor, present: Tensor) -> Tensor:
+    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), means over the words `present`."""
+    return wmean(kl(r, z), present) + wmean(bce(e, b), present)
 
 
-class DistillationObjective(Objective[TwoHeads]):
+class DistillationObjective(Objective):
     """Learn the mean distribution `y` of the K models on all words."""
 
     def __init__(self, corpus: DeviceCorpus, y: np.ndarray):
         super().__init__(corpus)
         self.e, self.r = split_joint(torch.from_numpy(y).to(corpus.device))
 
-    def loss(self, model: TwoHeads, *batches: Batch) -> Tensor:
-        (batch,) = batches
-        b, z = model(batch)
-        return distillation_loss(b, z, self.e[batch.words], self.r[batch.words])
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+        ((b, z),) = outputs
+        return distillation_loss(b, z, self.e[words], self.r[words], present)

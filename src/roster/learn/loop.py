@@ -1,12 +1,15 @@
-"""The one training loop. What is learned is an `Objective`; everything else is the same for all stages."""
+"""What every stage of training shares: an `Objective`, a `Schedule`, and the plain loop over batches.
+
+`roster.learn.fast` is the other loop, for K models at once on a GPU; it takes the same objectives.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,10 +18,9 @@ from torch import Tensor, nn
 from roster.config import Optimiser
 from roster.errors import RosterError
 from roster.model.batches import Batch, DeviceCorpus
-from roster.model.reading import arithmetic
+from roster.model.heads import OneHead, TwoHeads
+from roster.model.reading import arithmetic, read_probabilities
 from roster.progress import bar
-
-M = TypeVar("M", bound=nn.Module)
 
 
 def derive(seed: int, *names: str | int) -> int:
@@ -31,25 +33,47 @@ def derive(seed: int, *names: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
 
 
-class Objective(Generic[M]):
-    """What a stage learns: a loss on a batch, and whatever it renews in between.
+class Models(Protocol):
+    """K models under training; K is 1 in the plain loop."""
 
-    All tensors that change while training are in `state()`, so that a resumed run is the same run.
+    @property
+    def k(self) -> int: ...
+
+    def read(self, corpus: DeviceCorpus) -> Tensor:
+        """[K, words, classes]: the distribution of every word, without dropout, in word order."""
+
+    def state_dict(self, member: int) -> Mapping[str, Tensor]: ...
+
+
+class Objective:
+    """What a stage learns: a loss on the words of a batch, and whatever it renews in between.
+
+    All tensors that change while training are in `state()`, so that a resumed run is the same run. They
+    change in place: a captured step goes on reading where it read first.
     """
 
     def __init__(self, corpus: DeviceCorpus):
         self.corpus = corpus
 
-    def start_epoch(self, model: M, epoch: int) -> None:
+    def start_epoch(self, models: Models, epoch: int) -> None:
         """Called before the first batch of every epoch, also of the one that a resumed run begins with."""
 
-    def prepare(self, model: M, step: int) -> None:
+    def prepare(self, models: Models, step: int) -> None:
         """Called before every batch, counted from 0 over the whole stage."""
 
-    def batches(self, plan: list[np.ndarray]) -> Iterator[tuple[Batch, ...]]:
-        return ((batch,) for batch in self.corpus.batches(plan))
+    def inputs(self) -> list[DeviceCorpus]:
+        """What the models read in a step: the corpus, and others with the same words."""
+        return [self.corpus]
 
-    def loss(self, model: M, *batches: Batch) -> Tensor:
+    def disguise(self, ids: Tensor) -> Tensor:
+        """The sub-words as the models are to see them in training."""
+        return ids
+
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+        """[K] losses from the heads' outputs on each of `inputs`, [K, n, ...] of n places in a batch.
+
+        Place i of member k is word number `words[k, i]` where `present[k, i]` is 1, and none where it is 0.
+        """
         raise TypeError(f"{type(self).__name__} has no loss")
 
     def state(self) -> dict[str, Tensor]:
@@ -67,6 +91,9 @@ class Schedule:
     learning_rate: float
     head_learning_rate: float = 0.0
 
+    def peak(self, head: bool) -> float:
+        return (self.head_learning_rate if head else 0.0) or self.learning_rate
+
 
 @dataclass
 class Checkpoint:
@@ -74,6 +101,13 @@ class Checkpoint:
 
     epoch: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    def part(self, name: str) -> dict[str, Tensor]:
+        """The tensors whose names begin with `name.`, without it."""
+        return {k[len(name) + 1 :]: v for k, v in self.tensors.items() if k.startswith(f"{name}.")}
+
+
+AfterEpoch = Callable[[int, Callable[[], Checkpoint]], None]
 
 
 def rate(step: int, total: int, warmup: float) -> float:
@@ -88,23 +122,47 @@ def rate(step: int, total: int, warmup: float) -> float:
     return (total - step) / max(1, total - rise)
 
 
+def check_finite(loss: float, description: str, epoch: int, schedule: Schedule) -> None:
+    if not math.isfinite(loss):
+        raise RosterError(
+            f"{description}: the loss is no longer a number in epoch {epoch + 1}; "
+            f"a lower learning rate than {schedule.learning_rate:g} will help"
+        )
+
+
+@dataclass(frozen=True)
+class PlainModels:
+    """One model as it is."""
+
+    model: TwoHeads | OneHead
+    precision: str
+    k: int = 1
+
+    def read(self, corpus: DeviceCorpus) -> Tensor:
+        return read_probabilities(self.model, corpus, self.precision).unsqueeze(0)
+
+    def state_dict(self, member: int) -> Mapping[str, Tensor]:
+        found: Mapping[str, Tensor] = self.model.state_dict()
+        return found
+
+
 def fit(
-    model: M,
-    objective: Objective[M],
+    models: PlainModels,
+    objective: Objective,
     schedule: Schedule,
     optimiser: Optimiser,
     seed: int,
     *,
     description: str,
     resume: Checkpoint | None = None,
-    after_epoch: Callable[[int, Callable[[], Checkpoint]], None] | None = None,
+    after_epoch: AfterEpoch | None = None,
 ) -> dict[str, Any]:
-    """Trains `model` in place: AdamW, warm-up and linear decay, clipping; returns what it saw.
+    """Trains a model in place: AdamW, warm-up and linear decay, clipping; returns what it saw.
 
     Each epoch draws its order and its dropout from seeds of its own. `after_epoch(epoch, checkpoint)`
     is called after every finished epoch, and may take a checkpoint.
     """
-    corpus = objective.corpus
+    model, corpus = models.model, objective.corpus
     device = corpus.device
     per_epoch = math.ceil(corpus.encoded.n_windows / optimiser.batch_size)
     total = per_epoch * schedule.epochs
@@ -118,13 +176,16 @@ def fit(
     progress = bar(description=description, total=total, initial=start * per_epoch)
     for epoch in range(start, schedule.epochs):
         torch.manual_seed(derive(seed, "epoch", epoch))
-        objective.start_epoch(model, epoch)
+        objective.start_epoch(models, epoch)
         plan = corpus.training_plan(optimiser.batch_size, np.random.default_rng(derive(seed, "order", epoch)))
         seen = torch.zeros((), device=device)
-        for step, batches in enumerate(objective.batches(plan), epoch * per_epoch):
-            objective.prepare(model, step)
+        readings = zip(*(one.batches(plan) for one in objective.inputs()), strict=True)
+        for step, batches in enumerate(readings, epoch * per_epoch):
+            objective.prepare(models, step)
+            words = batches[0].words.unsqueeze(0)
             with arithmetic(device, optimiser.precision):
-                loss = objective.loss(model, *batches)
+                outputs = _outputs(model, [replace(b, ids=objective.disguise(b.ids)) for b in batches])
+                loss = objective.loss(outputs, words, torch.ones(words.shape, device=device)).sum()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), optimiser.clip)
             for group, peak in zip(adam.param_groups, peaks, strict=True):
@@ -134,24 +195,35 @@ def fit(
             seen += loss.detach()
             progress.update()
         losses.append(float(seen) / per_epoch)
-        if not math.isfinite(losses[-1]):
-            raise RosterError(
-                f"{description}: the loss is no longer a number in epoch {epoch + 1}; "
-                f"a lower learning rate than {schedule.learning_rate:g} will help"
-            )
+        check_finite(losses[-1], description, epoch, schedule)
         if after_epoch is not None:
             after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, model, adam, objective))  # type: ignore[misc]
     progress.close()
     return {"steps": total, "losses": [round(x, 5) for x in losses]}
 
 
+def _outputs(model: TwoHeads | OneHead, batches: list[Batch]) -> list[Any]:
+    """What the heads say of each batch; batches of one shape go through in one wide pass, which is faster."""
+    if len({batch.ids.shape for batch in batches}) > 1:
+        return [each(model(batch), lambda x: x.unsqueeze(0)) for batch in batches]
+    wide, n = batches[0], len(batches[0].words)
+    for other in batches[1:]:
+        wide = wide.stacked(other)
+    found = model(wide)
+    return [each(found, lambda x, i=i: x[i * n : (i + 1) * n].unsqueeze(0)) for i in range(len(batches))]  # type: ignore[misc]
+
+
+def each(outputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The heads' outputs, one tensor or two, changed one by one."""
+    return tuple(map(change, outputs)) if isinstance(outputs, tuple) else change(outputs)
+
+
 def _adamw(
     model: nn.Module, schedule: Schedule, optimiser: Optimiser, device: torch.device
 ) -> tuple[torch.optim.Optimizer, list[float]]:
     """Four groups: encoder and heads, with and without decay (none on biases and norms)."""
-    head_rate = schedule.head_learning_rate or schedule.learning_rate
     groups, peaks = [], []
-    for is_encoder, peak in ((True, schedule.learning_rate), (False, head_rate)):
+    for is_encoder in (True, False):
         for decays, decay in ((True, optimiser.weight_decay), (False, 0.0)):
             chosen = [
                 p
@@ -160,13 +232,11 @@ def _adamw(
             ]
             if chosen:
                 groups.append({"params": chosen, "weight_decay": decay})
-                peaks.append(peak)
+                peaks.append(schedule.peak(head=not is_encoder))
     return torch.optim.AdamW(groups, lr=schedule.learning_rate, fused=device.type in ("cuda", "cpu")), peaks
 
 
-def _snapshot(
-    epoch: int, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective[Any]
-) -> Checkpoint:
+def _snapshot(epoch: int, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective) -> Checkpoint:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for i, state in adam.state_dict()["state"].items():
         tensors.update({f"adam.{i}.{name}": value for name, value in state.items()})
@@ -174,17 +244,11 @@ def _snapshot(
     return Checkpoint(epoch, tensors)
 
 
-def _restore(
-    saved: Checkpoint, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective[Any]
-) -> None:
-    parts: dict[str, dict[str, Tensor]] = {"model": {}, "adam": {}, "objective": {}}
-    for name, tensor in saved.tensors.items():
-        kind, _, rest = name.partition(".")
-        parts[kind][rest] = tensor
-    model.load_state_dict(parts["model"])
+def _restore(saved: Checkpoint, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective) -> None:
+    model.load_state_dict(saved.part("model"))
     state: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in parts["adam"].items():
+    for name, tensor in saved.part("adam").items():
         number, _, key = name.partition(".")
         state.setdefault(int(number), {})[key] = tensor
     adam.load_state_dict({"state": state, "param_groups": adam.state_dict()["param_groups"]})
-    objective.load_state(parts["objective"])
+    objective.load_state(saved.part("objective"))

@@ -23,23 +23,24 @@ def gce(log_p: Tensor, q: float) -> Tensor:
 
 
 def wmean(x: Tensor, w: Tensor) -> Tensor:
-    """sum(w x) / sum(w), and 0 where no weight is left.
+    """sum(w x) / sum(w) over the last dimension, and 0 where no weight is left.
 
     >>> wmean(torch.tensor([1.0, 5.0]), torch.tensor([1.0, 0.0])).item()
     1.0
     """
-    total = w.sum()
-    return (w * x).sum() / torch.where(total > 0, total, 1.0)
+    total = w.sum(-1)
+    return (w * x).sum(-1) / torch.where(total > 0, total, 1.0)
 
 
 def noise_robust_loss(b: Tensor, z: Tensor, labels: Tensor, w_e: Tensor, w_t: Tensor, q: float) -> Tensor:
     """wmean(GCE(entity head), w_e) + wmean(GCE(type head over entity-labelled words), w_t).
 
-    `labels`: 0 is `O`, t + 1 is type t. `w_t` must be 0 on words labelled `O`.
+    `labels`: 0 is `O`, t + 1 is type t. `w_t` must be 0 on words labelled `O`. All but `z` are [..., words],
+    and each row is a loss of its own.
     """
     entity = labels > 0
     log_p_entity = F.logsigmoid(torch.where(entity, b, -b))
-    log_r = z.log_softmax(-1).gather(1, (labels - 1).clamp_min(0).unsqueeze(1)).squeeze(1)
+    log_r = z.log_softmax(-1).gather(-1, (labels - 1).clamp_min(0).unsqueeze(-1)).squeeze(-1)
     return wmean(gce(log_p_entity, q), w_e) + wmean(gce(log_r, q), w_t * entity)
 
 

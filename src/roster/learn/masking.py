@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,7 +10,6 @@ from torch import Tensor
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.vocabulary import vocabulary
 from roster.errors import ModelError
-from roster.model.batches import Batch
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,17 @@ class InputMask:
     mask_id: int
     special: Tensor
 
-    def __call__(self, batch: Batch) -> Batch:
+    def __call__(self, ids: Tensor) -> Tensor:
         if self.share == 0:
-            return batch
-        hidden = torch.rand(batch.ids.shape, device=batch.ids.device) < self.share
-        hidden &= ~self.special[batch.ids]
-        return replace(batch, ids=batch.ids.masked_fill(hidden, self.mask_id))
+            return ids
+        hidden = torch.rand(ids.shape, device=ids.device) < self.share
+        hidden &= ~self.special[ids]
+        return ids.masked_fill(hidden, self.mask_id)
 
 
 def input_mask(share: float, encoder: WordEncoder, device: torch.device) -> InputMask:
     mask_id = encoder.tokenizer.mask_token_id
     if share > 0 and mask_id is None:
         raise ModelError("this backbone's tokenizer has no mask token; set mask_inputs to 0")
-    return InputMask(share, mask_id or 0, vocabulary(encoder.tokenizer, device).special)
+    special = vocabulary(encoder.tokenizer, device).special if share > 0 else torch.zeros(0)
+    return InputMask(share, mask_id or 0, special)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import torch
 
 from roster.learn.augmentation import make_augmenter
 from roster.learn.ensemble import DistillationObjective, mean_distribution
-from roster.learn.loop import Objective, Schedule, derive, fit
+from roster.learn.loop import Schedule, derive
 from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
+from roster.learn.stage import finish_stage, train_stage
 from roster.learn.task import Task
 from roster.model.decoding import io_classes
 from roster.model.heads import TwoHeads
@@ -25,8 +27,7 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     config = task.config
     labels = io_classes(task.sentences, task.types)
     k = config.ensemble.models if config.ensemble.enabled else 1
-    for member in range(k):  # lines 2 to 9
-        train_member(task, run, labels, member, keep_weights=not config.ensemble.enabled)
+    train_members(task, run, labels, k, keep_weights=not config.ensemble.enabled)  # lines 2 to 9
     if config.ensemble.enabled:
         y = mean_of_members(task, run, k)
         distil(task, run, y)  # line 10
@@ -41,34 +42,47 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     return model
 
 
-def train_member(task: Task, run: Run, labels: np.ndarray, member: int, keep_weights: bool) -> None:
-    """One of the K models; what stays of it is its distribution over all training words."""
-    stage = f"member-{member}"
-    if run.finished(stage):
-        return
-    config, seed = task.config.noise_robust, derive(task.config.seed, "member", member)
-    precision = task.config.optimiser.precision
-    with timed(stage) as clock:
-        model = task.new_model("two-heads", seed)
+def train_members(task: Task, run: Run, labels: np.ndarray, k: int, keep_weights: bool) -> None:
+    """The K models, as many in step as the engine takes."""
+    left = [member for member in range(k) if not run.finished(f"member-{member}")]
+    size = task.engine.at_once
+    for start in range(0, len(left), size):
+        _train_members(task, run, labels, left[start : start + size], keep_weights)
+
+
+def _train_members(
+    task: Task, run: Run, labels: np.ndarray, members: Sequence[int], keep_weights: bool
+) -> None:
+    """Some of the K models; what stays of each is its distribution over all training words."""
+    config = task.config.noise_robust
+    seeds = [derive(task.config.seed, "member", member) for member in members]
+    names = [f"member-{member}" for member in members]
+    with timed("members") as clock:
+        models = [task.new_model("two-heads", seed) for seed in seeds]
         mask = input_mask(config.mask_inputs, task.encoder, task.device)
-        objective = NoiseRobustObjective(
-            task.corpus, labels, config, derive(seed, "dropped"), mask, precision
-        )
+        dropped = [derive(seed, "dropped") for seed in seeds]
+        objective = NoiseRobustObjective(task.corpus, labels, config, dropped, mask)
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-        facts = _fit(task, run, stage, model, objective, schedule, seed)
-        p = task.read(model, task.corpus).astype(np.float16)
-    scores, found = task.score(model)
-    kept = {f"split.{name}": torch.from_numpy(q.astype(np.float16)) for name, q in found.items()}
-    kept["train"] = torch.from_numpy(p)
-    if keep_weights:
-        kept = dict(model.state_dict())
-    run.finish(stage, {**facts, **clock.facts, **_kept_labels(objective), "scores": scores}, kept)
-    if finds_nothing(p):
-        run.log(
-            f"{stage} finds no entity in its own training text: the labels are too sparse for these "
-            "settings. --set noise_robust.max_o=3 leaves out more O words; a larger dictionary, or "
-            "--case insensitive in roster label, may give more labels"
-        )
+        trained, facts = train_stage(task, run, "+".join(names), models, objective, schedule, seeds)
+        p = trained.read(task.corpus).half().cpu()
+    cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
+    if len(members) > 1:
+        cost["at_once"] = len(members)
+    splits = task.read_splits(trained)
+    for i, name in enumerate(names):
+        found = {split: q[i] for split, q in splits.items()}
+        kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in found.items()}
+        kept["train"] = p[i]
+        if keep_weights:
+            kept = dict(trained.state_dict(i))
+        scores = task.score(found, TwoHeads.kind)
+        run.finish(name, {**facts[i], **cost, **_kept_labels(objective, i), "scores": scores}, kept)
+        if finds_nothing(p[i].numpy()):
+            run.log(
+                f"{name} finds no entity in its own training text: the labels are too sparse for these "
+                "settings. --set noise_robust.max_o=3 leaves out more O words; a larger dictionary, or "
+                "--case insensitive in roster label, may give more labels"
+            )
 
 
 def finds_nothing(p: np.ndarray) -> bool:
@@ -80,12 +94,14 @@ def finds_nothing(p: np.ndarray) -> bool:
     return not (p.argmax(axis=1) > 0).any()
 
 
-def _kept_labels(objective: NoiseRobustObjective) -> dict[str, Any]:
+def _kept_labels(objective: NoiseRobustObjective, member: int) -> dict[str, Any]:
     """How much of the distant labels the last removal left."""
     entity = objective.labels > 0
     return {
-        "kept_type_labels": round(float(objective.w_t[entity].mean()), 4),
-        "kept_o_labels": round(float(objective.w_e[~entity].mean()), 4) if bool((~entity).any()) else 0.0,
+        "kept_type_labels": round(float(objective.w_t[member][entity].mean()), 4),
+        "kept_o_labels": round(float(objective.w_e[member][~entity].mean()), 4)
+        if bool((~entity).any())
+        else 0.0,
     }
 
 
@@ -94,7 +110,7 @@ def mean_of_members(task: Task, run: Run, k: int) -> np.ndarray:
     files = [run.tensors(f"member-{member}") for member in range(k)]
     if not run.finished("mean-of-members"):
         means = {n: mean_distribution(f[f"split.{n}"].numpy() for f in files) for n in task.splits}
-        run.finish("mean-of-members", {"scores": task.score_distributions(means, TwoHeads.kind)})
+        run.finish("mean-of-members", {"scores": task.score(means, TwoHeads.kind)})
     return mean_distribution(f["train"].numpy() for f in files)
 
 
@@ -106,8 +122,9 @@ def distil(task: Task, run: Run, y: np.ndarray) -> None:
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-        facts = _fit(task, run, stage, model, DistillationObjective(task.corpus, y), schedule, seed)
-    run.finish(stage, {**facts, **clock.facts, "scores": task.score(model)[0]}, model.state_dict())
+        objective = DistillationObjective(task.corpus, y)
+        models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
+    finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
 
 
 def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
@@ -115,36 +132,15 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
     if run.finished(stage):
         return
     config, seed = task.config.self_training, derive(task.config.seed, stage)
-    precision = task.config.optimiser.precision
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
         model.load_state_dict(run.tensors(start))
         augment = None
         if task.config.augmentation.enabled:
             words = [s.words for s in task.sentences]
-            augment = make_augmenter(task.config.augmentation, task.config.backbone.name, task.corpus, words,
-                                     task.encoder, seed, precision)  # fmt: skip
-        objective = SelfTrainingObjective(task.corpus, y, config, augment, precision)
-        facts = _fit(task, run, stage, model, objective, Schedule(config.epochs, config.learning_rate), seed)
-    run.finish(stage, {**facts, **clock.facts, "scores": task.score(model)[0]}, model.state_dict())
-
-
-def _fit(
-    task: Task,
-    run: Run,
-    stage: str,
-    model: TwoHeads,
-    objective: Objective[TwoHeads],
-    schedule: Schedule,
-    seed: int,
-) -> dict[str, Any]:
-    return fit(
-        model,
-        objective,
-        schedule,
-        task.config.optimiser,
-        seed,
-        description=stage,
-        resume=run.checkpoint(stage),
-        after_epoch=run.after_epoch(stage, schedule.epochs),
-    )
+            augment = make_augmenter(task.config.augmentation, task.masked_lm, task.corpus, words,
+                                     task.encoder, seed, task.config.optimiser.precision)  # fmt: skip
+        objective = SelfTrainingObjective(task.corpus, y, config, augment)
+        schedule = Schedule(config.epochs, config.learning_rate)
+        models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
+    finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})

@@ -17,6 +17,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,9 @@ class Run:
         self._say = log
         self._saved_at = time.monotonic()
         self._lock: Any = None
+        self._writer: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
+        self._recent: tuple[str, dict[str, Tensor]] | None = None
 
     @classmethod
     def open(
@@ -119,6 +123,8 @@ class Run:
             ) from None
 
     def close(self) -> None:
+        if self._writer is not None:
+            self._writer.shutdown()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -132,16 +138,39 @@ class Run:
         self, stage: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
     ) -> None:
         """Keeps a stage's tensors, then notes it as finished: in this order, so that a crash in between
-        only repeats the stage."""
-        if tensors is not None:
-            save_tensors(self.points / f"{stage}.safetensors", tensors)
+        only repeats the stage. Tensors are written in the background, while the next stage begins."""
+        self._settle()
         self.results.setdefault("stages", {})[stage] = dict(facts)
+        self._saved_at = time.monotonic()
+        if tensors is None:
+            self._note(stage, facts)
+            return
+        # Copies: the next stage may go on with the tensors themselves.
+        kept = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+        self._recent = stage, kept
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1)
+        self._writing = self._writer.submit(self._write, stage, facts, kept)
+
+    def _write(self, stage: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        save_tensors(self.points / f"{stage}.safetensors", tensors)
+        self._note(stage, facts)
+
+    def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
         write_json(self.folder / "results.json", self.results)
         self.checkpoint_file.unlink(missing_ok=True)
-        self._saved_at = time.monotonic()
-        self.log(f"{stage}: {describe(facts)}")
+        self._append(f"{stage}: {describe(facts)}")
+
+    def _settle(self) -> None:
+        """Waits for what is being written; what went wrong there is raised here."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
 
     def tensors(self, stage: str) -> dict[str, Tensor]:
+        if self._recent is not None and self._recent[0] == stage:
+            return self._recent[1]
+        self._settle()
         try:
             return load_tensors(self.points / f"{stage}.safetensors")[0]
         except ModelError as error:
@@ -149,6 +178,7 @@ class Run:
 
     def clean(self) -> None:
         """Removes what a finished run no longer needs, and what a killed process left half-written."""
+        self._settle()
         shutil.rmtree(self.points, ignore_errors=True)
         for part in [*self.folder.glob(".*.part"), *self.folder.glob(".*.old")]:
             shutil.rmtree(part) if part.is_dir() else part.unlink()
@@ -191,6 +221,7 @@ class Run:
 
         def save(epoch: int, take: Callable[[], Checkpoint]) -> None:
             if epoch < epochs and time.monotonic() - self._saved_at >= every:
+                self._settle()
                 point = take()
                 save_tensors(self.checkpoint_file, point.tensors, {"stage": stage, "epoch": point.epoch})
                 self._saved_at = time.monotonic()
@@ -200,6 +231,10 @@ class Run:
     # -- what people read -----------------------------------------------------------------------
 
     def log(self, line: str) -> None:
+        self._settle()
+        self._append(line)
+
+    def _append(self, line: str) -> None:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         try:
             with (self.folder / "log.txt").open("a", encoding="utf-8") as file:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from roster.config import SelfTraining
-from roster.learn.loop import Objective
+from roster.learn.loop import Models, Objective
 from roster.learn.losses import bce, kl, wmean
-from roster.model.batches import Batch, DeviceCorpus
-from roster.model.heads import TwoHeads, split_joint
-from roster.model.reading import read_probabilities
+from roster.model.batches import DeviceCorpus
+from roster.model.heads import split_joint
 
 
 def soft_labels(r: Tensor, entity: Tensor) -> Tensor:
@@ -31,15 +31,22 @@ def soft_labels(r: Tensor, entity: Tensor) -> Tensor:
 
 
 def self_training_loss(
-    b: Tensor, z: Tensor, s: Tensor, e: Tensor, z_augmented: Tensor | None, agreement: bool
+    b: Tensor,
+    z: Tensor,
+    s: Tensor,
+    e: Tensor,
+    z_augmented: Tensor | None,
+    agreement: bool,
+    present: Tensor,
 ) -> Tensor:
     """KL(s || r) + BCE(e, 1 - y_O) + KL(s || r'), Eq. 8 with the entity head held to its predictions.
 
     Words without a type target (all of `s` 0) count in the second term only; with `agreement`,
-    the third counts only words on which original and augmented sentence have the same best type.
+    the third counts only words on which original and augmented sentence have the same best type. Places
+    that are not `present` count nowhere.
     """
-    has_target = (s.sum(-1) > 0).float()
-    loss = wmean(kl(s, z), has_target) + bce(e, b).mean()
+    has_target = (s.sum(-1) > 0).float() * present
+    loss = wmean(kl(s, z), has_target) + wmean(bce(e, b), present)
     if z_augmented is not None:
         kept = has_target
         if agreement:
@@ -48,7 +55,7 @@ def self_training_loss(
     return loss
 
 
-class SelfTrainingObjective(Objective[TwoHeads]):
+class SelfTrainingObjective(Objective):
     """Soft labels renewed every U' batches; new augmentations every epoch."""
 
     def __init__(
@@ -56,48 +63,38 @@ class SelfTrainingObjective(Objective[TwoHeads]):
         corpus: DeviceCorpus,
         y: np.ndarray | None,
         config: SelfTraining,
-        augment: Callable[[TwoHeads, int], DeviceCorpus] | None,
-        precision: str,
+        augment: Callable[[Models, int], DeviceCorpus] | None,
     ):
         super().__init__(corpus)
-        self.config, self.augment, self.precision = config, augment, precision
+        self.config, self.augment = config, augment
         self.e = None if y is None else split_joint(torch.from_numpy(y).to(corpus.device))[0]
         self.s: Tensor | None = None
         self.augmented: DeviceCorpus | None = None
 
-    def prepare(self, model: TwoHeads, step: int) -> None:
+    def prepare(self, models: Models, step: int) -> None:
         """Before batch number `step`: the soft labels, from the model as it is now."""
         if step % self.config.update_every:
             return
-        e, r = split_joint(read_probabilities(model, self.corpus, self.precision))
-        self.s = soft_labels(r, e >= self.config.threshold)
+        e, r = split_joint(models.read(self.corpus)[0])
+        s = soft_labels(r, e >= self.config.threshold)
+        self.s = s if self.s is None else self.s.copy_(s)
         if self.e is None:  # no ensemble: held to its own predictions at the start
             self.e = e
 
-    def start_epoch(self, model: TwoHeads, epoch: int) -> None:
-        self.augmented = self.augment(model, epoch) if self.augment else None
+    def start_epoch(self, models: Models, epoch: int) -> None:
+        self.augmented = self.augment(models, epoch) if self.augment else None
 
-    def batches(self, plan: list[np.ndarray]) -> Iterator[tuple[Batch, ...]]:
-        if self.augmented is None:
-            return super().batches(plan)
-        return zip(self.corpus.batches(plan), self.augmented.batches(plan), strict=True)
+    def inputs(self) -> list[DeviceCorpus]:
+        return [self.corpus] if self.augmented is None else [self.corpus, self.augmented]
 
-    def loss(self, model: TwoHeads, *batches: Batch) -> Tensor:
-        batch = batches[0]
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         assert self.s is not None
         assert self.e is not None
-        s, e = self.s[batch.words], self.e[batch.words]
-        if len(batches) == 1:
-            b, z = model(batch)
-            return self_training_loss(b, z, s, e, None, self.config.agreement)
-        augmented, n = batches[1], len(batch.words)
-        if augmented.ids.shape == batch.ids.shape:  # one wide pass is faster than two
-            b, z = model(batch.stacked(augmented))
-            b, z, z_augmented = b[:n], z[:n], z[n:]
-        else:
-            b, z = model(batch)
-            _, z_augmented = model(augmented)
-        return self_training_loss(b, z, s, e, z_augmented, self.config.agreement)
+        b, z = outputs[0]
+        z_augmented = outputs[1][1] if len(outputs) > 1 else None
+        return self_training_loss(
+            b, z, self.s[words], self.e[words], z_augmented, self.config.agreement, present
+        )
 
     def state(self) -> dict[str, Tensor]:
         assert self.s is not None

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
 from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_architecture, load_encoder, load_tokenizer
+from roster.backbone.loading import load_architecture, load_encoder, load_masked_lm, load_tokenizer
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
-from roster.learn.loop import derive
+from roster.learn.engine import Engine, choose_engine
+from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode
-from roster.model.heads import HEADS, OneHead, TwoHeads
-from roster.model.reading import choose_device, read_probabilities
+from roster.model.heads import HEADS
+from roster.model.reading import choose_device
 from roster.scores import Evaluation, evaluate_spans
 
 
@@ -41,7 +44,10 @@ class Task:
     sentences: Sequence[Sentence]
     encoder: WordEncoder
     corpus: DeviceCorpus
-    splits: dict[str, Split] = field(default_factory=dict)
+    splits: dict[str, Split]
+    pretrained: Any
+    """The pre-trained encoder on the device; models are made of copies of it."""
+    engine: Engine
 
     @classmethod
     def build(
@@ -50,6 +56,7 @@ class Task:
         types: Sequence[str],
         train: Sequence[Sentence],
         report: Mapping[str, Sequence[Sentence]],
+        log: Callable[[str], None] = lambda line: None,
     ) -> Task:
         if not any(len(s) for s in train):
             raise DataError("there is nothing to train on: the corpus has no words")
@@ -60,6 +67,8 @@ class Task:
         if not types:
             raise DataError("there are no entity types; list them in types.txt, or label the data")
         device = choose_device(config.optimiser.device)
+        pretrained = load_encoder(config.backbone.name).to(device)
+        engine = choose_engine(config, device, pretrained, log)
         tokenizer = load_tokenizer(config.backbone.name)
         encoder = WordEncoder(tokenizer, config.backbone.max_length, max_positions(config.backbone.name))
 
@@ -68,28 +77,29 @@ class Task:
             return DeviceCorpus.put(encoded, tokenizer.pad_token_id or 0, device)
 
         splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
-        return cls(config, tuple(types), train, encoder, put(train), splits)
+        return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, engine)
 
     @property
     def device(self) -> torch.device:
         return self.corpus.device
 
+    @cached_property
+    def masked_lm(self) -> Any:
+        """The masked language model that writes augmentations."""
+        return load_masked_lm(self.config.augmentation.masked_lm or self.config.backbone.name)
+
     def new_model(self, kind: str, seed: int) -> Any:
         """Pre-trained encoder, fresh heads; the heads follow from the seed."""
         torch.manual_seed(derive(seed, "heads"))
-        encoder = load_encoder(self.config.backbone.name)
+        encoder = copy.deepcopy(self.pretrained)
         return HEADS[kind](encoder, len(self.types), self.config.backbone.dropout).to(self.device)
 
-    def read(self, model: TwoHeads | OneHead, corpus: DeviceCorpus) -> np.ndarray:
-        p: np.ndarray = read_probabilities(model, corpus, self.config.optimiser.precision).cpu().numpy()
-        return p
+    def read_splits(self, models: Models) -> dict[str, np.ndarray]:
+        """[K, words, classes] of every split."""
+        return {name: models.read(split.corpus).cpu().numpy() for name, split in self.splits.items()}
 
-    def score(self, model: TwoHeads | OneHead) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Scores on every split, and the distributions they came from."""
-        found = {name: self.read(model, split.corpus) for name, split in self.splits.items()}
-        return self.score_distributions(found, model.kind), found
-
-    def score_distributions(self, p: Mapping[str, np.ndarray], kind: str) -> dict[str, Any]:
+    def score(self, p: Mapping[str, np.ndarray], kind: str) -> dict[str, Any]:
+        """Scores of distributions [words, classes] on the splits."""
         return {name: self.splits[name].score(kind, p[name], self.types).as_dict() for name in p}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from roster.backbone.loading import load_masked_lm, resolve
+from roster.backbone.loading import import_code, resolve
 from roster.config import Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
@@ -36,29 +36,26 @@ def train(
     Splits with gold labels (the data set's `valid` and `test`, unless `report` gives others) are
     scored after each stage. They decide nothing.
     """
-    if not isinstance(dataset, Dataset):
-        dataset = load_dataset(dataset)
-    if report is None:
-        report = {"valid": dataset.valid, "test": dataset.test}
-        report = {
-            name: part for name, part in report.items() if part and all(s.spans is not None for s in part)
-        }
-    opened = Run.open(
-        run, config, {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}, log
-    )
+    import_code(config.backbone.name)
+    with timed("model") as clock:
+        if not isinstance(dataset, Dataset):
+            dataset = load_dataset(dataset)
+        if report is None:
+            report = {"valid": dataset.valid, "test": dataset.test}
+            report = {
+                name: part for name, part in report.items() if part and all(s.spans is not None for s in part)
+            }
+        sources = {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}
+        opened = Run.open(run, config, sources, log)
+        try:
+            done = opened.finished("model") and is_model(opened.folder / "model")
+            if not done:
+                _train(opened, config, dataset, report)
+        except BaseException:
+            opened.close()
+            raise
     try:
-        if not (opened.finished("model") and is_model(opened.folder / "model")):
-            with timed("model") as clock:
-                with timed("data") as reading:
-                    task = _task(config, dataset, report, opened)
-                opened.log(
-                    f"data: {len(dataset.train)} sentences, {task.corpus.n_words} words, "
-                    f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
-                    f"{reading.facts['seconds']:.1f} s; device {task.device}"
-                )
-                model = METHODS[config.method](task, opened)
-                save_model(opened.folder / "model", model, task.encoder.tokenizer, task.types,
-                           task.encoder.limit, to_toml(config))  # fmt: skip
+        if not done:
             opened.finish("model", clock.facts)
         opened.clean()
         return opened.results
@@ -66,13 +63,28 @@ def train(
         opened.close()
 
 
+def _train(run: Run, config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]]) -> None:
+    with timed("data") as reading:
+        task = _task(config, dataset, report, run)
+    run.log(
+        f"data: {len(dataset.train)} sentences, {task.corpus.n_words} words, "
+        f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
+        f"{reading.facts['seconds']:.1f} s; device {task.device}, {task.engine.name} engine"
+    )
+    model = METHODS[config.method](task, run)
+    save_model(
+        run.folder / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
+    )
+
+
 def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]], run: Run) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
         augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
+        task = Task.build(config, dataset.types, dataset.train, report, run.log)
         if augments and not run.results:
-            load_masked_lm(config.augmentation.masked_lm or config.backbone.name)
-        return Task.build(config, dataset.types, dataset.train, report)
+            task.masked_lm  # noqa: B018
+        return task
     except RosterError:
         run.abandon()
         raise

@@ -7,7 +7,7 @@ order the batches come, is random and follows from the generator alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -44,6 +44,7 @@ class DeviceCorpus:
     ids: Tensor
     pad: int
     encoded: Encoded
+    _readings: dict[int, list[Batch]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def put(cls, encoded: Encoded, pad: int, device: torch.device) -> DeviceCorpus:
@@ -54,7 +55,7 @@ class DeviceCorpus:
 
     def with_ids(self, ids: Tensor) -> DeviceCorpus:
         """The same layout with other sub-words in it."""
-        return replace(self, ids=ids)
+        return replace(self, ids=ids, _readings={})
 
     @property
     def device(self) -> torch.device:
@@ -101,6 +102,12 @@ class DeviceCorpus:
             pool = pool[np.argsort(lengths[pool], kind="stable")]
             batches.extend(pool[i : i + batch_size] for i in range(0, len(pool), batch_size))
         return [batches[i] for i in generator.permutation(len(batches))]
+
+    def readings(self, tokens: int) -> list[Batch]:
+        """All batches of a reading plan; kept, for a model that learns from a corpus reads it many times."""
+        if tokens not in self._readings:
+            self._readings[tokens] = list(self.batches(self.reading_plan(tokens)))
+        return self._readings[tokens]
 
     def reading_plan(self, tokens: int) -> list[np.ndarray]:
         """All windows once, by falling length, at most `tokens` sub-words (padding counted) in a batch."""

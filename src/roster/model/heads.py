@@ -42,11 +42,17 @@ class TwoHeads(WordStates):
     """
 
     kind = "two-heads"
+    heads = ("entity_head", "type_head")
 
     def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
         super().__init__(encoder, dropout)
         self.entity_head = self._linear(1)
         self.type_head = self._linear(n_types)
+
+    @staticmethod
+    def outputs(logits: Tensor) -> tuple[Tensor, Tensor]:
+        """Both heads' logits, which lie side by side, as `forward` gives them."""
+        return logits[..., 0], logits[..., 1:]
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Entity logits `b` [words] and type logits `z` [words, types], in float32."""
@@ -63,10 +69,15 @@ class OneHead(WordStates):
     """One linear layer over `O` and BIO tags: class 0 is `O`, then `B-t`, `I-t` for each type in turn."""
 
     kind = "one-head"
+    heads = ("tag",)
 
     def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
         super().__init__(encoder, dropout)
         self.tag = self._linear(1 + 2 * n_types)
+
+    @staticmethod
+    def outputs(logits: Tensor) -> Tensor:
+        return logits
 
     def forward(self, batch: Batch) -> Tensor:
         return self.tag(self.states(batch)).float()

@@ -18,6 +18,8 @@ TOKENS = {"cuda": 32768, "cpu": 2048}
 def choose_device(name: str = "auto") -> torch.device:
     from roster.errors import ConfigError
 
+    # cuDNN's attention makes a plan for every shape it meets, half a second each; sentences have many.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -49,9 +51,8 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 def read_probabilities(model: TwoHeads | OneHead, corpus: DeviceCorpus, precision: str = "auto") -> Tensor:
     """[words, classes] in word order, float32, on the corpus's device."""
     parts, numbers = [], []
-    plan = corpus.reading_plan(TOKENS.get(corpus.device.type, 2048))
     with evaluating(model), arithmetic(corpus.device, precision):
-        for batch in corpus.batches(plan):
+        for batch in corpus.readings(TOKENS.get(corpus.device.type, 2048)):
             parts.append(model.probabilities(batch))
             numbers.append(batch.words)
     if not parts:

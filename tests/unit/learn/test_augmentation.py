@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_encoder, load_tokenizer
+from roster.backbone.loading import load_encoder, load_masked_lm, load_tokenizer
 from roster.backbone.vocabulary import Vocabulary, vocabulary
 from roster.config import Augmentation
 from roster.corpus.sentence import Sentence
@@ -28,6 +28,7 @@ from roster.learn.augmentation import (
     make_augmenter,
     sample_top,
 )
+from roster.learn.loop import PlainModels
 from roster.model.batches import DeviceCorpus
 from roster.model.heads import TwoHeads
 
@@ -102,7 +103,9 @@ def bundled() -> tuple[WordEncoder, DeviceCorpus]:
 
 
 def own(encoder: WordEncoder, corpus: DeviceCorpus, backbone: str, **options: Any) -> OwnAugmenter:
-    found = make_augmenter(Augmentation(**options), backbone, corpus, SENTENCES, encoder, 3, "float32")
+    found = make_augmenter(
+        Augmentation(**options), load_masked_lm(backbone), corpus, SENTENCES, encoder, 3, "float32"
+    )
     assert isinstance(found, OwnAugmenter)
     return found
 
@@ -142,7 +145,7 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
     traits = vocabulary(encoder.tokenizer)
     model = TwoHeads(load_encoder("roster-small-en"), 2)
     trained = own(encoder, corpus, "roster-small-en", by="trained")
-    found = trained(model, 0)
+    found = trained(PlainModels(model, "float32"), 0)
     changed = check_layout(found, corpus, traits)
     firsts = torch.zeros_like(changed)
     for i in range(corpus.encoded.n_windows):
@@ -155,8 +158,10 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
     with torch.no_grad():
         for p in model.encoder.parameters():
             p.add_(torch.randn(p.shape, generator=seeded(0)) * 0.5)
-    assert not torch.equal(trained(model, 0).ids, found.ids)
-    assert torch.equal(own(encoder, corpus, "roster-small-en")(model, 0).ids, frozen.ids)
+    assert not torch.equal(trained(PlainModels(model, "float32"), 0).ids, found.ids)
+    assert torch.equal(
+        own(encoder, corpus, "roster-small-en")(PlainModels(model, "float32"), 0).ids, frozen.ids
+    )
 
 
 @pytest.mark.parametrize("name", ["roberta", "bert", "distilbert", "deberta-v2", "modernbert"])
@@ -172,7 +177,7 @@ def test_logits_at_chosen_places_only(name: str, backbones: dict[str, Path], toy
     model = AutoModelForMaskedLM.from_pretrained(backbones[name]).eval()
     with torch.no_grad():
         whole = model(input_ids=batch.ids, attention_mask=batch.mask).logits
-    found = MaskedLM(str(backbones[name]), CPU).logits(batch.ids, batch.mask, wanted)
+    found = MaskedLM(load_masked_lm(str(backbones[name])), CPU).logits(batch.ids, batch.mask, wanted)
     torch.testing.assert_close(found, whole[wanted], rtol=1e-4, atol=1e-5)
     changed = check_layout(
         own(encoder, corpus, str(backbones[name]), mask=0.5)(None, 0), corpus, vocabulary(tokenizer)
@@ -264,7 +269,7 @@ def make_other(
     encoder = WordEncoder(tokenizer, length)
     corpus = DeviceCorpus.put(encoder.encode(texts), tokenizer.pad_token_id, CPU)
     config = Augmentation(masked_lm=str(other), **{"mask": 0.6, "top_k": 40, **options})
-    found = make_augmenter(config, str(tiny), corpus, texts, encoder, 3, "float32")
+    found = make_augmenter(config, load_masked_lm(config.masked_lm), corpus, texts, encoder, 3, "float32")
     assert isinstance(found, OtherAugmenter)
     return found
 

@@ -49,14 +49,14 @@ def test_distillation_loss_word_by_word(words: list[tuple[float, tuple[float, fl
         p = 1 / (1 + math.exp(-b))
         total_bce -= e * math.log(p) + (1 - e) * math.log(1 - p)
     b, z, e, share = (torch.tensor(column, dtype=torch.float64) for column in zip(*words, strict=True))
-    found = distillation_loss(b, z, e, torch.stack([share, 1 - share], -1))
+    found = distillation_loss(b, z, e, torch.stack([share, 1 - share], -1), torch.ones_like(b))
     assert found.item() == pytest.approx((total_kl + total_bce) / len(words), rel=1e-6, abs=1e-9)
 
 
 def test_nothing_is_left_to_learn_at_the_target() -> None:
     """The gradient is 0 where the model already gives the mean distribution."""
     b, z = torch.randn(5, requires_grad=True), torch.randn(5, 3, requires_grad=True)
-    distillation_loss(b, z, b.detach().sigmoid(), z.detach().softmax(-1)).backward()
+    distillation_loss(b, z, b.detach().sigmoid(), z.detach().softmax(-1), torch.ones(5)).backward()
     assert b.grad is not None
     assert z.grad is not None
     assert b.grad.abs().max() < 1e-6

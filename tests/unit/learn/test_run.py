@@ -6,15 +6,18 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from roster.config import Config, load_config, read_config
-from roster.errors import RunError
+from roster.errors import RosterError, RunError
 from roster.learn.run import Run, describe
 from roster.learn.train import backbone_fingerprint
+from roster.model.weights import save_tensors
 
 SOURCES = {"data": "d", "backbone": "b"}
 
@@ -48,7 +51,10 @@ def test_results_and_tensors_survive(tmp_path: Path) -> None:
 def test_a_stage_with_lost_tensors(tmp_path: Path) -> None:
     run = Run.open(tmp_path, Config(), SOURCES)
     run.finish("one", {}, {"w": torch.arange(3)})
+    assert run.tensors("one")["w"].tolist() == [0, 1, 2]
+    run.close()
     (tmp_path / "points" / "one.safetensors").write_bytes(b"x")
+    run = Run.open(tmp_path, Config(), SOURCES)
     with pytest.raises(RunError, match=r"damaged or incomplete.*remove the folder"):
         run.tensors("one")
     with pytest.raises(RunError, match="is missing"):
@@ -193,3 +199,38 @@ def test_a_backbone_is_known_by_its_content(tiny: Path, tmp_path: Path) -> None:
     weights[-1] ^= 1  # other weights of the same size
     (copy / "model.safetensors").write_bytes(weights)
     assert fingerprint(copy) != fingerprint(tiny)
+
+
+def test_what_the_background_could_not_write_is_told(tmp_path: Path) -> None:
+    run = Run.open(tmp_path, Config(), SOURCES)
+    (tmp_path / "points").rmdir()
+    (tmp_path / "points").write_text("in the way")
+    run.finish("one", {}, {"w": torch.arange(3)})
+    with pytest.raises(RosterError, match="points"):
+        run.finish("two", {})
+    run.close()
+
+
+def test_a_stage_is_noted_only_when_its_tensors_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def slow(path: Path, tensors: Any, facts: Any = None) -> None:
+        time.sleep(0.2)
+        seen.append((tmp_path / "results.json").exists())
+        save_tensors(path, tensors, facts)
+
+    monkeypatch.setattr("roster.learn.run.save_tensors", slow)
+    run = Run.open(tmp_path, Config(), SOURCES)
+    tensors = {"w": torch.arange(3)}
+    run.finish("one", {}, tensors)
+    tensors["w"] += 5  # the next stage goes on with its own
+    assert run.finished("one")
+    assert run.tensors("one")["w"].tolist() == [0, 1, 2]
+    run.finish("two", {})
+    assert seen == [False]
+    run.close()
+    again = Run.open(tmp_path, Config(), SOURCES)
+    assert again.tensors("one")["w"].tolist() == [0, 1, 2]
+    again.close()

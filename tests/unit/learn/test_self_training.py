@@ -77,7 +77,7 @@ AUGMENTED = [[2.0, 0.5], [0.0, 3.0], [0.5, 0.0]]  # the third has another best t
 def loss(augmented: list[list[float]] | None, agreement: bool) -> float:
     b, z, s, e = (torch.tensor(x, dtype=torch.float64) for x in (B, Z, S, E))
     other = None if augmented is None else torch.tensor(augmented, dtype=torch.float64)
-    return self_training_loss(b, z, s, e, other, agreement).item()
+    return self_training_loss(b, z, s, e, other, agreement, torch.ones_like(b)).item()
 
 
 def test_the_loss_by_hand() -> None:
@@ -92,7 +92,9 @@ def test_the_loss_by_hand() -> None:
 
 def test_without_targets_only_the_entity_head_learns() -> None:
     b, z = torch.tensor(B, requires_grad=True), torch.tensor(Z, requires_grad=True)
-    found = self_training_loss(b, z, torch.zeros(3, 2), torch.tensor(E), torch.tensor(AUGMENTED), True)
+    found = self_training_loss(
+        b, z, torch.zeros(3, 2), torch.tensor(E), torch.tensor(AUGMENTED), True, torch.ones(3)
+    )
     found.backward()
     assert found.item() == pytest.approx(sum(map(plain_bce, E, B)) / 3)
     assert z.grad is not None

@@ -1,0 +1,124 @@
+"""Which encoders can be stacked, and where their weights lie.
+
+BERT and its kin (RoBERTa, DistilBERT, XLM-R, CamemBERT) are one architecture under several names: embeddings
+and a norm, then layers of self-attention and a GELU network, each followed by a residual norm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+ROBERTAS = ("roberta", "xlm-roberta", "camembert")
+BERTS = ("bert", *ROBERTAS)
+
+
+class NotStackableError(Exception):
+    """Says what about an encoder is not as in BERT."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and dropouts of a BERT-like encoder."""
+
+    layers: int
+    width: int
+    heads: int
+    eps: float
+    first_position: int
+    """Row of the table of positions that the first sub-word has."""
+    embedding_dropout: float
+    attention_dropout: float
+    projection_dropout: float
+    """After self-attention's output projection."""
+    network_dropout: float
+    """After the feed-forward network."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """One stacked weight: its name here, the parameters it is made of (rows below each other), its shape."""
+
+    name: str
+    sources: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
+def shape_of(encoder: Any) -> Shape:
+    """The shape of a Hugging Face encoder, or `NotStackableError`."""
+    config: Any = encoder.config
+    kind = config.model_type
+    if kind == "distilbert":
+        _need(config.activation == "gelu", f"its activation is {config.activation}")
+        return Shape(config.n_layers, config.dim, config.n_heads, 1e-12, 0,
+                     config.dropout, config.attention_dropout, 0.0, config.dropout)  # fmt: skip
+    _need(kind in BERTS, f"it is of the kind {kind}")
+    _need(config.hidden_act == "gelu", f"its activation is {config.hidden_act}")
+    _need(not getattr(config, "is_decoder", False), "it is a decoder")
+    position = getattr(config, "position_embedding_type", None) or "absolute"
+    _need(position == "absolute", f"its positions are {position}")
+    return Shape(
+        config.num_hidden_layers,
+        config.hidden_size,
+        config.num_attention_heads,
+        config.layer_norm_eps,
+        config.pad_token_id + 1 if kind in ROBERTAS else 0,
+        config.hidden_dropout_prob,
+        config.attention_probs_dropout_prob,
+        config.hidden_dropout_prob,
+        config.hidden_dropout_prob,
+    )
+
+
+def _need(condition: bool, otherwise: str) -> None:
+    if not condition:
+        raise NotStackableError(otherwise)
+
+
+def encoder_weights(encoder: Any, shape: Shape) -> list[Weight]:
+    """All weights of an encoder; an encoder with any other parameter cannot be stacked."""
+    sizes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
+    distil = encoder.config.model_type == "distilbert"
+    found = []
+
+    def take(name: str, *sources: str) -> None:
+        for source in sources:
+            _need(source in sizes, f"it has no {source}")
+        parts = [sizes.pop(source) for source in sources]
+        rows = sum(part[0] for part in parts)
+        found.append(Weight(name, sources, (rows, *parts[0][1:])))
+
+    def take_both(name: str, *modules: str) -> None:
+        for kind in ("weight", "bias"):
+            take(f"{name}.{kind}", *(f"{module}.{kind}" for module in modules))
+
+    take("words", "embeddings.word_embeddings.weight")
+    take("positions", "embeddings.position_embeddings.weight")
+    if not distil:
+        take("segments", "embeddings.token_type_embeddings.weight")
+    take_both("norm", "embeddings.LayerNorm")
+    for i in range(shape.layers):
+        names = _DISTIL if distil else _BERT
+        at = f"{'transformer' if distil else 'encoder'}.layer.{i}."
+        for ours, theirs in names.items():
+            take_both(f"{i}.{ours}", *(at + one for one in theirs))
+    _need(not sizes, f"it has {next(iter(sizes), '')} besides")
+    return found
+
+
+_BERT = {
+    "qkv": tuple(f"attention.self.{one}" for one in ("query", "key", "value")),
+    "projection": ("attention.output.dense",),
+    "attention_norm": ("attention.output.LayerNorm",),
+    "up": ("intermediate.dense",),
+    "down": ("output.dense",),
+    "network_norm": ("output.LayerNorm",),
+}
+_DISTIL = {
+    "qkv": tuple(f"attention.{one}" for one in ("q_lin", "k_lin", "v_lin")),
+    "projection": ("attention.out_lin",),
+    "attention_norm": ("sa_layer_norm",),
+    "up": ("ffn.lin1",),
+    "down": ("ffn.lin2",),
+    "network_norm": ("output_layer_norm",),
+}
