@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby, islice
-from math import floor, log10
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -24,11 +23,13 @@ from roster.bench.measure import (
     OK,
     Limits,
     Outcome,
+    in_turn,
     isolated,
     machine,
     one_core,
     spread,
 )
+from roster.bench.report import Row, cell, table
 from roster.corpus.io import read
 from roster.distant.entries import read_entries
 from roster.errors import DataError
@@ -133,7 +134,7 @@ class Report:
             yield {**self.conditions(), **asdict(result)}
 
     def text(self) -> str:
-        return table(self)
+        return text_of(self)
 
 
 def run(
@@ -255,9 +256,8 @@ def _measured(
     ended: dict[str, tuple[int, Outcome]] = {}
     with bar(total=repeat * len(workload.sizes) * len(systems), description="matching", unit="run") as shown:
         for turn in range(repeat):
-            shift = turn % len(systems)
             for size in workload.sizes:
-                for system in (*systems[shift:], *systems[:shift]):
+                for system in in_turn(systems, turn):
                     shown.update()
                     runs = found.setdefault((system, size.names), [])
                     before = ended.get(system)
@@ -339,34 +339,27 @@ def summary(system: str, size: Size, words: int, runs: Sequence[Outcome]) -> Res
 COLUMNS = ("build s", "load s", "1000 words/s first", "again", "matches", "memory MiB", "loaded MiB")
 
 
-def table(report: Report) -> str:
+def text_of(report: Report) -> str:
     """A line for each result; the records have least and most of each number too."""
     about, load = report.machine, report.workload
     core = "one core" if report.core is not None else "not tied to a core"
     runs = "one run" if report.repeat == 1 else f"median of {report.repeat} runs, ± half of max - min"
-    rows: list[tuple[list[str], str]] = []
+    rows: list[Row] = []
     for names, results in groupby(report.results, key=lambda result: result.names):
         rows += [([], ""), ([f"{names:,} names", *COLUMNS], ""), *map(_row, results)]
-    full = [cells for cells, _ in rows if len(cells) > 1]
-    widths = [max(map(len, column)) for column in zip(*full, strict=True)]
-    lines = []
-    for cells, note in rows:
-        name = [cell.ljust(widths[0]) for cell in cells[:1]]
-        numbers = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=False)]
-        lines.append("  ".join([*name, *numbers, note]).rstrip())
     return "\n".join(
         [
             f"{load['words']:,} words in {load['sentences']:,} sentences ({load['text']}); "
             f"names from {load['dictionary']}",
             f"{core} of {about['cpu']}, Python {about['python']}; {runs}",
-            *lines,
+            *table(rows),
             "",
             NOTES,
         ]
     )
 
 
-def _row(result: Result) -> tuple[list[str], str]:
+def _row(result: Result) -> Row:
     """The cells, only the first where nothing was measured, and what is to be said after them."""
     name = f"  {result.system}"
     if result.status == MISSING:
@@ -376,25 +369,11 @@ def _row(result: Result) -> tuple[list[str], str]:
         return [name], note
     return [
         name,
-        _cell(result.build_seconds),
-        _cell(result.load_seconds),
-        _cell(result.cold_words_per_second, 1e3),
-        _cell(result.warm_words_per_second, 1e3),
+        cell(result.build_seconds),
+        cell(result.load_seconds),
+        cell(result.cold_words_per_second, 1e3),
+        cell(result.warm_words_per_second, 1e3),
         "-" if result.matches is None else f"{result.matches:,}",
-        _cell(result.peak_memory, 2**20, runs=False),
-        _cell(result.loaded_peak_memory, 2**20, runs=False),
+        cell(result.peak_memory, 2**20, runs=False),
+        cell(result.loaded_peak_memory, 2**20, runs=False),
     ], note
-
-
-def _cell(values: dict[str, Any] | None, unit: float = 1, runs: bool = True) -> str:
-    """The median with three digits that count, and half the distance from the least to the most.
-
-    >>> _cell(spread([0.01234])), _cell(spread([11.5, 12.34, 12.5])), _cell(spread([1234, 1244]))
-    ('0.0123', '12.3 ±0.5', '1,239 ±5')
-    """
-    if values is None:
-        return "-"
-    median, half = values["median"] / unit, (values["max"] - values["min"]) / 2 / unit
-    digits = max(0, 2 - floor(log10(median))) if median > 0 else 0
-    shown = f"{median:,.{digits}f}"
-    return f"{shown} ±{half:,.{digits}f}" if runs and values["runs"] > 1 else shown

@@ -1,4 +1,4 @@
-"""What benchmarks share: work in a process of its own, on one core and within limits; medians; the machine.
+"""What benchmarks share: work in a process of its own and within limits; runs that take turns; the machine.
 
 A measurement is a generator of facts, `def task(...) -> Iterator[dict]`. It runs in a fresh Python, so that
 its memory is its own and nothing is warm that should be cold. Where a limit ends it, what it
@@ -16,20 +16,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import roster
+from roster.errors import RosterError
+from roster.progress import bar, process_memory
 from roster.progress import peak_memory as peak_of_process
-from roster.progress import process_memory
 
+C = TypeVar("C", bound=Hashable)
 Task = Callable[..., Iterator[dict[str, Any]]]
 
 OK, MISSING, TOO_LONG, TOO_MUCH, FAILED = "ok", "missing", "time limit", "memory limit", "failed"
 POLL = 0.02
 """Seconds between two looks at a running measurement."""
+SETTINGS = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+            "TOKENIZERS_PARALLELISM", "CUDA_VISIBLE_DEVICES")  # fmt: skip
+"""Variables of the environment that change what a machine can do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +49,29 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a measurement ended (OK, MISSING, ...), the facts it yielded, and what went wrong, in one line."""
+    """How a measurement ended (OK, MISSING, ...), the facts it yielded, and what went wrong, in one line.
+
+    `seconds` is how long its process lived, from the start of Python to the end.
+    """
 
     status: str
     facts: dict[str, Any]
     message: str = ""
+    seconds: float = 0.0
 
 
-def isolated(task: Task, arguments: Mapping[str, Any], limits: Limits, core: int | None = None) -> Outcome:
-    """Runs a task in a fresh Python, tied to a core. Its arguments and facts must be what JSON can hold."""
+def isolated(
+    task: Task,
+    arguments: Mapping[str, Any],
+    limits: Limits,
+    core: int | None = None,
+    threads: int | None = 1,
+) -> Outcome:
+    """Runs a task in a fresh Python. Its arguments and facts must be what JSON can hold.
+
+    With `core` it is tied to that one. `threads` is how many a library may start; None leaves cores and
+    threads as they are for any program.
+    """
     with tempfile.TemporaryDirectory(prefix="roster-") as folder:
         result, printed = Path(folder) / "result.json", Path(folder) / "printed.txt"
         request = {
@@ -63,30 +84,33 @@ def isolated(task: Task, arguments: Mapping[str, Any], limits: Limits, core: int
         code = "from roster.bench.measure import serve; serve()"
         # -P: a file of the user's that is called like a package must not be taken for it.
         command = [sys.executable, "-P", "-c", code, json.dumps(request)]
-        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        names = () if threads is None else ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        start = time.monotonic()
         with printed.open("wb") as output:
             process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **threads},
+                env={**os.environ, **dict.fromkeys(names, str(threads))},
             )
             try:
                 broken = _watch(process, limits)
             finally:
                 process.kill()
                 process.wait()
+        seconds = time.monotonic() - start
         told = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
         facts = told.get("facts", {})
         if broken:
-            return Outcome(broken[0], facts, broken[1])
+            return Outcome(broken[0], facts, broken[1], seconds)
         if "status" in told:
-            return Outcome(told["status"], facts, told["message"])
+            return Outcome(told["status"], facts, told["message"], seconds)
         if process.returncode == -signal.SIGKILL:
-            return Outcome(TOO_MUCH, facts, "killed by the system, most likely for want of memory")
+            message = "killed by the system, most likely for want of memory"
+            return Outcome(TOO_MUCH, facts, message, seconds)
         last = printed.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-        return Outcome(FAILED, facts, f"ended with code {process.returncode}: {last}")
+        return Outcome(FAILED, facts, f"ended with code {process.returncode}: {last}", seconds)
 
 
 def _watch(process: subprocess.Popen[bytes], limits: Limits) -> tuple[str, str] | None:
@@ -123,11 +147,54 @@ def serve() -> None:
         told.update(status=OK, message="")
     except ImportError as error:
         told.update(status=MISSING, message=str(error))
+    except RosterError as error:
+        # One that says how to install what is missing was raised where the import failed.
+        missing = isinstance(error.__context__, ImportError)
+        told.update(status=MISSING if missing else FAILED, message=str(error))
     except MemoryError:
         told.update(status=TOO_MUCH, message="out of memory")
     except Exception as error:
         told.update(status=FAILED, message=" ".join(f"{type(error).__name__}: {error}".split()))
     tell()
+
+
+def interleaved(
+    groups: Sequence[Sequence[C]],
+    repeat: int,
+    measure: Callable[[C, int], Outcome],
+    *,
+    description: str,
+    log: Callable[[C, int, Outcome], None],
+) -> dict[C, list[Outcome]]:
+    """The outcomes of each case, in the order of its runs.
+
+    The cases of a group are what is compared: they take turns, and each turn begins with the next of them
+    (A B, B A, A B), so that a busy minute of the machine hits all, and none is always the first. A case that
+    could not be measured once is not asked again.
+    """
+    found: dict[C, list[Outcome]] = {case: [] for group in groups for case in group}
+    with bar(total=repeat * len(found), description=description, unit="run") as shown:
+        for turn in range(repeat):
+            for number, group in enumerate(groups):
+                for case in in_turn(group, turn + number):
+                    shown.update()
+                    if found[case] and found[case][-1].status != OK:
+                        continue
+                    outcome = measure(case, turn)
+                    found[case].append(outcome)
+                    shown.clear()
+                    log(case, turn, outcome)
+    return found
+
+
+def in_turn(items: Sequence[C], turn: int) -> tuple[C, ...]:
+    """The items, beginning with another one each turn.
+
+    >>> [in_turn("AB", turn) for turn in range(3)]
+    [('A', 'B'), ('B', 'A'), ('A', 'B')]
+    """
+    shift = turn % len(items) if items else 0
+    return (*items[shift:], *items[:shift])
 
 
 def memory() -> int:
@@ -155,13 +222,39 @@ def free_memory() -> int | None:
 
 
 def machine() -> dict[str, Any]:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
+        "cores_allowed": allowed,
         "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
     }
+
+
+def conditions(
+    benchmark: str, packages: Sequence[str], repeat: int, limits: Limits, **more: Any
+) -> dict[str, Any]:
+    """What a number depends on: the machine, versions of packages that are installed, threads, repeats."""
+    return {
+        "benchmark": benchmark,
+        "machine": machine(),
+        "versions": versions(packages),
+        "environment": {name: os.environ[name] for name in SETTINGS if name in os.environ},
+        "repeat": repeat,
+        "limits": asdict(limits),
+        **more,
+    }
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Ours, and those of the packages that are installed."""
+    found = {"roster": roster.__version__}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return found
 
 
 def _cpu() -> str:
@@ -183,3 +276,16 @@ def spread(values: Sequence[float]) -> dict[str, Any] | None:
         return None
     median = statistics.median(values)
     return {"median": median, "min": min(values), "max": max(values), "runs": len(values)}
+
+
+def spread_of(
+    runs: Sequence[Outcome], fact: str, change: Callable[[float], float] = float
+) -> dict[str, Any] | None:
+    """Over the runs that have this fact; `change` makes another number of it (words/s of seconds)."""
+    return spread([change(run.facts[fact]) for run in runs if run.facts.get(fact) is not None])
+
+
+def ratio(ours: Sequence[Outcome], theirs: Sequence[Outcome], fact: str) -> dict[str, Any] | None:
+    """How many times as large a fact of theirs is, turn by turn: a busy minute is in both or in neither."""
+    pairs = zip(ours, theirs, strict=False)
+    return spread([b.facts[fact] / a.facts[fact] for a, b in pairs if fact in a.facts and fact in b.facts])

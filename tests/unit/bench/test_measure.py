@@ -24,12 +24,18 @@ from roster.bench.measure import (
     TOO_LONG,
     TOO_MUCH,
     Limits,
+    Outcome,
+    conditions,
     free_memory,
+    in_turn,
+    interleaved,
     isolated,
     machine,
     one_core,
     peak_memory,
+    ratio,
     spread,
+    spread_of,
 )
 
 LIMITS = Limits(30)
@@ -44,7 +50,7 @@ def facts(**given):
     yield {"pid": os.getpid(), "modules": sorted(sys.modules)}
 
 def cores():
-    yield {"cores": sorted(os.sched_getaffinity(0))}
+    yield {"cores": sorted(os.sched_getaffinity(0)), "threads": os.environ.get("OMP_NUM_THREADS")}
 
 def memories(size):
     start = peak_memory()
@@ -78,6 +84,19 @@ def killed():
 
 def imports():
     import no_such_package
+    yield {}
+
+def wants_package():
+    from roster.errors import ModelError
+    try:
+        import no_such_package
+    except ImportError:
+        raise ModelError('this needs more; pip install "roster-ner[more]"') from None
+    yield {}
+
+def bad_data():
+    from roster.errors import DataError
+    raise DataError("no words", path="a.txt")
     yield {}
 
 def out_of_memory():
@@ -115,7 +134,15 @@ def test_facts_come_from_another_process(tasks: ModuleType) -> None:
 def test_on_one_core(tasks: ModuleType) -> None:
     core = one_core()
     assert core in os.sched_getaffinity(0)
-    assert isolated(tasks.cores, {}, LIMITS, core).facts["cores"] == [core]
+    assert isolated(tasks.cores, {}, LIMITS, core).facts == {"cores": [core], "threads": "1"}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_on_all_cores(tasks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is said of threads that the user has not said."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    found = isolated(tasks.cores, {}, LIMITS, threads=None).facts
+    assert found == {"cores": sorted(os.sched_getaffinity(0)), "threads": "7"}
 
 
 @LINUX
@@ -134,6 +161,7 @@ def test_too_long(tasks: ModuleType) -> None:
     found = isolated(tasks.sleeps, {}, Limits(1.0))
     assert time.monotonic() - start < 10
     assert (found.status, found.message) == (TOO_LONG, "stopped after 1 s")
+    assert 1.0 <= found.seconds < 10
     assert found.facts == {"before": 1}
 
 
@@ -153,6 +181,10 @@ def test_what_goes_wrong_is_told(tasks: ModuleType) -> None:
     assert isolated(tasks.out_of_memory, {}, LIMITS).status == TOO_MUCH
     found = isolated(tasks.imports, {}, LIMITS)
     assert (found.status, found.message) == (MISSING, "No module named 'no_such_package'")
+    found = isolated(tasks.wants_package, {}, LIMITS)
+    assert (found.status, found.message) == (MISSING, 'this needs more; pip install "roster-ner[more]"')
+    found = isolated(tasks.bad_data, {}, LIMITS)
+    assert (found.status, found.message) == (FAILED, "a.txt: no words")
 
 
 def test_nothing_is_printed(tasks: ModuleType, capfd: pytest.CaptureFixture[str]) -> None:
@@ -184,3 +216,61 @@ def test_the_machine() -> None:
     assert about["memory"] > 2**28
     free = free_memory()
     assert free is None or 0 < free < about["memory"]
+
+
+def test_runs_take_turns() -> None:
+    """Within a group the order changes from turn to turn; groups begin at different places."""
+    asked: list[str] = []
+    told: list[tuple[str, int]] = []
+
+    def measure(case: str, turn: int) -> Outcome:
+        asked.append(case)
+        return Outcome(OK, {"turn": turn})
+
+    found = interleaved(
+        [["a", "b"], ["x", "y", "z"]],
+        3,
+        measure,
+        description="test",
+        log=lambda case, turn, outcome: told.append((case, turn)),
+    )
+    assert " ".join(asked) == "a b y z x b a z x y a b x y z"
+    assert told == [(case, number // 5) for number, case in enumerate(asked)]
+    assert list(found) == ["a", "b", "x", "y", "z"]
+    assert all([run.facts["turn"] for run in runs] == [0, 1, 2] for runs in found.values())
+
+
+def test_what_could_not_be_measured_is_not_asked_again() -> None:
+    def measure(case: str, turn: int) -> Outcome:
+        return Outcome(FAILED if (case, turn) == ("b", 1) else OK, {})
+
+    found = interleaved([["a", "b"]], 4, measure, description="test", log=lambda *_: None)
+    assert [run.status for run in found["a"]] == [OK] * 4
+    assert [run.status for run in found["b"]] == [OK, FAILED]
+
+
+@given(st.lists(st.integers(), unique=True), st.integers(0, 50))
+def test_a_turn_has_every_item_once(items: list[int], turn: int) -> None:
+    assert sorted(in_turn(items, turn)) == sorted(items)
+    assert not items or in_turn(items, turn)[0] == items[turn % len(items)]
+
+
+def test_facts_of_several_runs() -> None:
+    ours = [Outcome(OK, {"seconds": 2.0}), Outcome(OK, {"seconds": 4.0}), Outcome(TOO_LONG, {})]
+    theirs = [Outcome(OK, {"seconds": 8.0}), Outcome(OK, {"seconds": 40.0}), Outcome(OK, {"seconds": 1.0})]
+    assert spread_of(ours, "seconds", lambda s: 100 / s) == {"median": 37.5, "min": 25, "max": 50, "runs": 2}
+    assert spread_of(ours, "memory") is None
+    assert ratio(ours, theirs, "seconds") == {"median": 7.0, "min": 4.0, "max": 10.0, "runs": 2}
+    assert ratio(ours, [Outcome(MISSING, {})], "seconds") is None
+
+
+def test_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    found = conditions("speed", ("numpy", "no-such-package"), 2, Limits(5.0), workload={"words": 1})
+    assert json.loads(json.dumps(found)) == found
+    assert list(found["versions"]) == ["roster", "numpy"]
+    assert found["environment"]["OMP_NUM_THREADS"] == "3"
+    assert "CUDA_VISIBLE_DEVICES" not in found["environment"]
+    assert found["machine"]["cores_allowed"] <= found["machine"]["cores"]
+    assert (found["benchmark"], found["repeat"], found["workload"]) == ("speed", 2, {"words": 1})

@@ -1,0 +1,330 @@
+"""`roster benchmark prediction`: words a second and memory of our recogniser, beside others, on one text.
+
+Each run is a fresh process that may use all cores; the systems take turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from roster.bench.invented import invented_names, invented_text
+from roster.bench.measure import (
+    MISSING,
+    OK,
+    Limits,
+    Outcome,
+    conditions,
+    interleaved,
+    isolated,
+    ratio,
+    spread_of,
+)
+from roster.bench.predictors import SYSTEMS, Spacy, build_spacy, predict, stream
+from roster.bench.report import Report, Row, cell, machine_line, note, table
+from roster.corpus.io import read
+from roster.errors import DataError, ModelError
+
+BESIDE = tuple(name for name in SYSTEMS if name != "ours")
+"""What our recogniser is measured beside."""
+PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "spacy", "numpy")
+INVENTED_WORDS, INVENTED_NAMES = 50_000, 5_000
+BASES = ("pipeline", "spacy", "spacy-pipe")
+"""Systems that ratios are given to."""
+OWN_SPACY = "one with the architecture and size of the small English pipeline's, trained here for a moment"
+
+NOTES = """\
+words/s: from sentences of words (pipeline: texts) to entities, tokenisation into sub-words counted, reading
+the file and loading not; some sentences are read beforehand. x: times as fast, run beside run.
+ours: roster.load(MODEL).find(sentences). pipeline: transformers' token classification with the encoder and
+heads of the first MODEL that has torch weights, one text at a time; pipeline-32: in batches of 32.
+spacy: the entity recogniser alone, on the same words, one sentence at a time; spacy-pipe: as a stream.
+memory: the most that the process held, Python and all libraries counted."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is read, as a file with a sentence on each line and words between spaces."""
+
+    name: str
+    file: Path
+    sentences: int
+    words: int
+    size: int
+
+    def facts(self) -> dict[str, Any]:
+        return {"text": self.name, "sentences": self.sentences, "words": self.words, "bytes": self.size}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A system with the model that it loads. `ready` is None, or why it cannot be measured."""
+
+    name: str
+    system: str
+    source: str
+    model: str
+    ready: Outcome | None = field(default=None, compare=False)
+
+
+class PredictionReport(Report):
+    def name(self, result: dict[str, Any]) -> str:
+        return str(result["name"])
+
+    def text(self) -> str:
+        load = self.conditions["workload"]
+        speed = [result for result in self.results if result["measure"] == "speed"]
+        growth = [result for result in self.results if result["measure"] == "growth"]
+        columns = ["words/s", *(f"x {base}" for base in BASES), "memory MiB", "load s", "entities"]
+        scored = any(result["scores"] for result in speed)
+        measured = (result for result in speed if result["seconds"])
+        spacy = dict.fromkeys(result["model"] for result in measured if "spacy" in result["system"])
+        rows: list[Row] = [(["", *columns, *(["F1"] if scored else [])], "")]
+        lines = table([*rows, *(self._row(result, scored) for result in speed)])
+        if growth:
+            head: Row = ["text read", "MB", "seconds", "words/s", "memory MiB"], ""
+            lines += ["", *table([head, *map(self._growth_row, growth)])]
+        return "\n".join(
+            [
+                f"{load['words']:,} words in {load['sentences']:,} sentences ({load['text']})",
+                machine_line(self.conditions),
+                "",
+                *lines,
+                "",
+                NOTES,
+                *(f"spaCy's recogniser is {name}." for name in spacy),
+            ]
+        )
+
+    def _row(self, result: dict[str, Any], scored: bool) -> Row:
+        name = f"  {result['name']}"
+        if result["seconds"] is None:
+            return [name], note(result)
+        f1 = f"{result['scores']['f1']:.4f}" if result["scores"] else "-"
+        return [
+            name,
+            cell(result["words_per_second"]),
+            *(cell(result["ratios"].get(base)) for base in BASES),
+            cell(result["peak_memory"], 2**20, runs=False),
+            cell(result["load_seconds"]),
+            f"{result['entities']:,}",
+            *([f1] if scored else []),
+        ], note(result)
+
+    def _growth_row(self, result: dict[str, Any]) -> Row:
+        name = f"  {result['name']}"
+        size = f"{result['megabytes']:g}"
+        if result["seconds"] is None:
+            return [name], f"{size} MB: {note(result)}"
+        numbers = (cell(result[fact]) for fact in ("seconds", "words_per_second"))
+        return [name, size, *numbers, cell(result["peak_memory"], 2**20)], note(result)
+
+
+def run(
+    models: Sequence[str | PathLike[str]],
+    text: str | PathLike[str] | None = None,
+    *,
+    gold: str | PathLike[str] | None = None,
+    beside: Sequence[str] = BESIDE,
+    spacy: str | None = None,
+    words: int | None = None,
+    sizes: Sequence[float] = (),
+    repeat: int = 3,
+    device: str = "auto",
+    limits: Limits,
+    log: Callable[[str], None],
+) -> PredictionReport:
+    """Measures the models given and the systems `beside` them.
+
+    Without a text, on the sentences of `gold`, and without that on invented ones. With `sizes`, each model
+    reads that many megabytes too, once.
+    """
+    folders = named(models)
+    with TemporaryDirectory(prefix="roster-") as place:
+        log("preparing the text")
+        given = prepare(text, gold, words, Path(place))
+        _check_gold(gold)
+        cases = _cases(folders, beside, spacy, given, Path(place), limits, log)
+
+        def measure(case: Case, turn: int) -> Outcome:
+            if case.ready is not None:
+                return case.ready
+            scored = str(gold) if gold is not None and turn == 0 else None
+            arguments = {"system": case.system, "source": case.source, "text": str(given.file),
+                         "device": device, "gold": scored}  # fmt: skip
+            return isolated(predict, arguments, limits, threads=None)
+
+        def said(case: Case, turn: int, outcome: Outcome) -> None:
+            log(_line(case.name, f"run {turn + 1} of {repeat}", given.words, outcome))
+
+        outcomes = interleaved([cases], repeat, measure, description="prediction", log=said)
+        results = [summary(case, outcomes, given.words) for case in cases]
+        results += _growth(folders, given, sizes, device, limits, log)
+    facts = conditions("prediction", PACKAGES, repeat, limits, device=device, workload=given.facts())
+    return PredictionReport(facts, tuple(results))
+
+
+def named(models: Sequence[str | PathLike[str]]) -> dict[str, Path]:
+    """Model folders by a short name: the folder's own, `RUN/model` for one in a run, else the whole path."""
+    folders = [model_folder(model) for model in dict.fromkeys(map(Path, models))]
+    short = ["/".join(folder.parts[-2:]) if folder.name == "model" else folder.name for folder in folders]
+    return {
+        name if short.count(name) == 1 else str(folder): folder
+        for name, folder in zip(short, folders, strict=True)
+    }
+
+
+def model_folder(path: str | PathLike[str]) -> Path:
+    """The folder itself, or the model in a run folder; what is neither is told at once."""
+    for folder in (Path(path), Path(path) / "model"):
+        if (folder / "roster.json").is_file():
+            return folder.resolve()
+    raise ModelError(f"there is no model in {path}; give a model folder, or the run folder that holds it")
+
+
+def prepare(
+    text: str | PathLike[str] | None, gold: str | PathLike[str] | None, words: int | None, folder: Path
+) -> Text:
+    """The file that all systems read."""
+    source = gold if text is None else text
+    if source is None:
+        names = [name for name, _ in islice(invented_names(), INVENTED_NAMES)]
+        sentences: Iterable[Sequence[str]] = invented_text(names, words or INVENTED_WORDS)
+    else:
+        sentences = (sentence.words for sentence in read(source, labels="none"))
+    file = folder / "text.txt"
+    lines = total = 0
+    with file.open("w", encoding="utf-8", newline="\n") as out:
+        for sentence in _until(sentences, words):
+            out.write(" ".join(sentence) + "\n")
+            lines += 1
+            total += len(sentence)
+    if not total:
+        raise DataError("no words to find entities in", path=source)
+    return Text("invented" if source is None else Path(source).name, file, lines, total, file.stat().st_size)
+
+
+def _until(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[list[str]]:
+    """Sentences with words, none that itself holds white space, until there are `words` of them."""
+    seen = 0
+    for sentence in sentences:
+        row = [part for word in sentence for part in word.split()]
+        if row:
+            yield row
+            seen += len(row)
+        if words is not None and seen >= words:
+            return
+
+
+def _check_gold(gold: str | PathLike[str] | None) -> None:
+    if gold is not None and not any(sentence.spans for sentence in read(gold)):
+        raise DataError("no labels to score against; --gold wants a labelled file", path=gold)
+
+
+def _cases(
+    folders: dict[str, Path],
+    beside: Sequence[str],
+    spacy: str | None,
+    text: Text,
+    place: Path,
+    limits: Limits,
+    log: Callable[[str], None],
+) -> list[Case]:
+    cases = [Case(f"ours {name}", "ours", str(folder), name) for name, folder in folders.items()]
+    torch = next((name for name, folder in folders.items() if (folder / "model.safetensors").is_file()), None)
+    made: Case | None = None
+    for system in beside:
+        if issubclass(SYSTEMS[system], Spacy):
+            made = made or _spacy_case(spacy, text, place, limits, log)
+            cases.append(replace(made, name=system, system=system))
+        elif torch is None:
+            why = Outcome(MISSING, {}, "no MODEL has torch weights, which it needs")
+            cases.append(Case(system, system, "", "", why))
+        else:
+            cases.append(Case(system, system, str(folders[torch]), torch))
+    return cases
+
+
+def _spacy_case(
+    name: str | None, text: Text, place: Path, limits: Limits, log: Callable[[str], None]
+) -> Case:
+    """The pipeline that was named, or one that is made now."""
+    if name is not None:
+        return Case("spacy", "spacy", name, name)
+    log("spacy: no --spacy NAME; making a recogniser of the same architecture")
+    folder = str(place / "spacy")
+    made = isolated(build_spacy, {"text": str(text.file), "folder": folder}, limits, threads=None)
+    return Case("spacy", "spacy", folder, OWN_SPACY, None if made.status == OK else made)
+
+
+def _line(name: str, which: str, words: int, outcome: Outcome) -> str:
+    if outcome.status != OK:
+        return f"{name}, {which}: {outcome.status}, {outcome.message}"
+    seconds = outcome.facts["seconds"]
+    return f"{name}, {which}: {words / max(seconds, 1e-9):,.0f} words/s"
+
+
+def summary(case: Case, outcomes: dict[Case, list[Outcome]], words: int) -> dict[str, Any]:
+    """What one system did, over its runs; ratios to those of BASES that were measured."""
+    runs = outcomes[case]
+    last, facts = runs[-1], runs[0].facts
+    bases = {other.system: theirs for other, theirs in outcomes.items() if other.system in BASES}
+    ratios = {base: ratio(runs, bases[base], "seconds") for base in BASES if base in bases}
+    return {
+        "measure": "speed",
+        "name": case.name,
+        "system": case.system,
+        "model": case.model,
+        "version": facts.get("version"),
+        "status": last.status,
+        "message": last.message,
+        "seconds": spread_of(runs, "seconds"),
+        "words_per_second": spread_of(runs, "seconds", lambda seconds: words / max(seconds, 1e-9)),
+        "ratios": {base: values for base, values in ratios.items() if values is not None},
+        "load_seconds": spread_of(runs, "load_seconds"),
+        "peak_memory": spread_of(runs, "peak_memory"),
+        "peak_gpu_memory": spread_of(runs, "peak_gpu_memory"),
+        "entities": facts.get("entities"),
+        "scores": facts.get("scores"),
+    }
+
+
+def _growth(
+    folders: dict[str, Path],
+    text: Text,
+    sizes: Sequence[float],
+    device: str,
+    limits: Limits,
+    log: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    """Each model on each size, once: the numbers of interest are how they grow."""
+    found = []
+    for name, folder in folders.items():
+        for size in sorted(set(sizes)):
+            arguments = {"source": str(folder), "text": str(text.file), "device": device, "size": size * 1e6}
+            outcome = isolated(stream, arguments, limits, threads=None)
+            words = outcome.facts.get("words", 0)
+            log(_line(f"ours {name}", f"{size:g} MB", words, outcome))
+            runs = [outcome]
+            found.append(
+                {
+                    "measure": "growth",
+                    "name": f"ours {name}",
+                    "system": "ours",
+                    "model": name,
+                    "megabytes": size,
+                    "words": words or None,
+                    "status": outcome.status,
+                    "message": outcome.message,
+                    "seconds": spread_of(runs, "seconds"),
+                    "words_per_second": spread_of(runs, "seconds", lambda s, n=words: n / max(s, 1e-9)),  # type: ignore[misc]
+                    "peak_memory": spread_of(runs, "peak_memory"),
+                    "peak_gpu_memory": spread_of(runs, "peak_gpu_memory"),
+                }
+            )
+    return found

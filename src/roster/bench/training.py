@@ -1,0 +1,342 @@
+"""`roster benchmark training`: whole training runs, by each engine in turn, beside the least they could take.
+
+Each run is a fresh process that may use all cores; its run folder is thrown away.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from itertools import groupby
+from math import ceil
+from os import PathLike
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from roster.backbone.loading import resolve
+from roster.bench.floor import Ceilings, Phase, best, floor
+from roster.bench.measure import (
+    FAILED,
+    OK,
+    Limits,
+    Outcome,
+    conditions,
+    interleaved,
+    isolated,
+    ratio,
+    spread,
+    spread_of,
+)
+from roster.bench.report import Report, Row, cell, machine_line, note, table
+from roster.bench.trainers import count, look, scored_split, train_once
+from roster.config import Config, load_config
+from roster.corpus.dataset import Dataset, load_dataset
+from roster.corpus.io import read, write
+from roster.corpus.sentence import Sentence
+
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
+ENGINES = ("auto",)
+SAMPLE_PRESET, SAMPLE_SENTENCES = "small", 200
+SEED = 0
+
+NOTES = """\
+total: from reading the data to the saved model, compilation counted; imports and scoring are not (process:
+from the start of Python to its end, with both). words/s: words of the corpus by total. memory: the most that
+the process held; GPU: that torch held there. F1: of the saved model, where the data has gold labels. rest:
+reading and tokenising the data, what lies between the stages, and saving.
+floor: operations of the encoder without padding, and bytes of weights and optimiser, at the speed of a large
+matrix product and of a large copy on this device, measured before and after; x floor: total by it."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A data set of some size, as files; `sentences` and `words` are those of its training part."""
+
+    path: Path
+    sentences: int
+    words: int
+
+
+@dataclass(frozen=True)
+class Case:
+    corpus: Corpus
+    engine: str
+    seed: int
+
+
+class TrainingReport(Report):
+    def name(self, result: dict[str, Any]) -> str:
+        return str(result["engine"])
+
+    def failed(self) -> list[str]:
+        floor = any(result["floor_status"] == FAILED for result in self.results)
+        return [*super().failed(), *(["floor"] if floor else [])]
+
+    def text(self) -> str:
+        asked, ceilings = self.conditions["workload"], self.conditions["ceilings"]
+        lines = [
+            f"{asked['data']}: {asked['method']} with {asked['backbone']}",
+            machine_line(self.conditions),
+        ]
+        if ceilings:
+            lines.append(
+                f"{ceilings['device']}: {ceilings['operations'] / 1e12:.3g} T operations/s "
+                f"({ceilings['precision']}), {ceilings['bytes'] / 1e9:.3g} GB/s"
+            )
+        for _, group in groupby(self.results, key=lambda result: result["sentences"]):
+            lines += ["", *self._size(list(group))]
+        return "\n".join([*lines, "", NOTES])
+
+    def _size(self, results: list[dict[str, Any]]) -> list[str]:
+        """Two tables of one size: the whole runs, and where their time went."""
+        first = results[0]
+        head = f"{first['sentences']:,} sentences"
+        columns = ("total s", f"x {first['engine']}", "process s", "words/s", "memory MiB", "GPU MiB", "F1",
+                   "x floor")  # fmt: skip
+        rows: list[Row] = [([head, *columns], ""), *map(self._row, results)]
+        if first["floor"]:
+            rows.append((["  floor", f"{first['floor']['seconds']:.3g}", *[""] * (len(columns) - 1)], ""))
+        else:
+            rows.append((["  floor"], first["floor_message"]))
+        stages = list(dict.fromkeys(stage for result in results for stage in result["stages"]))
+        if not stages:
+            return table(rows)
+        parts: list[Row] = [(["seconds of", *stages], "")]
+        for result in results:
+            if result["stages"]:
+                parts.append(
+                    ([f"  {self.name(result)}", *(cell(result["stages"].get(s)) for s in stages)], "")
+                )
+        if first["floor"]:
+            least = first["floor"]["stages"]
+            parts.append((["  floor", *(f"{least[s]:.3g}" if s in least else "-" for s in stages)], ""))
+        return [*table(rows), "", *table(parts)]
+
+    def _row(self, result: dict[str, Any]) -> Row:
+        name = f"  {self.name(result)}"
+        if result["total_seconds"] is None:
+            return [name], note(result)
+        return [
+            name,
+            cell(result["total_seconds"]),
+            cell(result["speed_up"]),
+            cell(result["process_seconds"]),
+            cell(result["words_per_second"]),
+            cell(result["peak_memory"], 2**20, runs=False),
+            cell(result["peak_gpu_memory"], 2**20, runs=False),
+            cell(result["f1"]),
+            cell(result["floor_ratio"]),
+        ], note(result)
+
+
+def run(
+    dataset: str | PathLike[str] | None = None,
+    *,
+    backbone: str | None = None,
+    preset: str | None = None,
+    overrides: Sequence[str] = (),
+    engines: Sequence[str] = ENGINES,
+    seeds: Sequence[int] = (),
+    sizes: Sequence[int] = (),
+    repeat: int = 1,
+    limits: Limits,
+    log: Callable[[str], None],
+) -> TrainingReport:
+    """Trains with each engine, seed and size, `repeat` times; without a data set, on the bundled sample.
+
+    `overrides` are those of `roster train --set`. Without seeds, the config's; without sizes, the data as
+    they are, and of the sample what two cores train on in a minute or two.
+    """
+    if dataset is None and preset is None:
+        preset = SAMPLE_PRESET
+    named = [("backbone.name", backbone)] if backbone else []
+    configs = configured(preset, [*overrides, *named], engines, seeds)
+    config = next(iter(configs.values()))
+    resolve(config.backbone.name)  # a folder that is not there is told now
+    with TemporaryDirectory(prefix="roster-") as folder:
+        place = Path(folder)
+        log("preparing the data")
+        corpora = prepare(dataset, sizes, place)
+        log("measuring the device, and counting what there is to do")
+        asked = {"config": config.as_dict()}
+        paths = [str(corpus.path) for corpus in corpora]
+        counted = isolated(count, {"datasets": paths, **asked}, limits, threads=None)
+
+        def measure(case: Case, turn: int) -> Outcome:
+            name = f"{case.engine}-{case.seed}-{case.corpus.sentences}-{turn}"
+            arguments = {"dataset": str(case.corpus.path), "run": str(place / "runs" / name),
+                         "config": configs[case.engine, case.seed].as_dict()}  # fmt: skip
+            try:
+                return isolated(train_once, arguments, limits, threads=None)
+            finally:
+                shutil.rmtree(place / "runs", ignore_errors=True)
+
+        def said(case: Case, turn: int, outcome: Outcome) -> None:
+            which = f"seed {case.seed}, {case.corpus.sentences:,} sentences, run {turn + 1} of {repeat}"
+            told = f"{outcome.status}, {outcome.message}"
+            if outcome.status == OK:
+                told = f"{outcome.facts['total_seconds']:.3g} s"
+            log(f"{case.engine}, {which}: {told}")
+
+        names = list(dict.fromkeys(engine for engine, _ in configs))
+        numbers = list(dict.fromkeys(seed for _, seed in configs))
+        groups = [[Case(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers]
+        outcomes = interleaved(groups, repeat, measure, description="training", log=said)
+        log("measuring the device again")
+        again = isolated(look, asked, limits, threads=None)
+    ceilings, least = floors(corpora, counted, again)
+    results = [
+        summary(corpus, engine, names[0], outcomes, least[corpus]) for corpus in corpora for engine in names
+    ]
+    return TrainingReport(
+        conditions(
+            "training",
+            PACKAGES,
+            repeat,
+            limits,
+            ceilings=None if ceilings is None else asdict(ceilings),
+            workload={
+                "data": "the bundled sample" if dataset is None else Path(dataset).name,
+                "method": config.method,
+                "backbone": Path(config.backbone.name).name,
+                "preset": preset,
+                "seeds": numbers,
+                "config": config.as_dict(),
+            },
+        ),
+        tuple(results),
+    )
+
+
+def configured(
+    preset: str | None,
+    overrides: Sequence[str | tuple[str, Any]],
+    engines: Sequence[str],
+    seeds: Sequence[int],
+) -> dict[tuple[str, int], Config]:
+    """A checked config for each engine and seed."""
+    found = {}
+    for engine in engines:
+        for seed in seeds or (None,):
+            more = [("optimiser.engine", engine), *([("seed", seed)] if seed is not None else [])]
+            config = load_config(preset=preset, overrides=[*overrides, *more])
+            found[engine, config.seed] = config
+    return found
+
+
+def prepare(dataset: str | PathLike[str] | None, sizes: Sequence[int], folder: Path) -> list[Corpus]:
+    """The data set itself, or for each size a folder with so many of its sentences."""
+    path = sample(folder / "sample") if dataset is None else Path(dataset)
+    whole = load_dataset(path)
+    if dataset is None:
+        sizes = sizes or (SAMPLE_SENTENCES,)
+    if not sizes:
+        return [_corpus(path, whole.train)]
+    found = []
+    for size in sorted(set(sizes)):
+        chosen = drawn(whole.train, size)
+        found.append(_corpus(_written(folder / f"data-{size}", chosen, whole), chosen))
+    return found
+
+
+def _corpus(path: Path, sentences: Sequence[Sentence]) -> Corpus:
+    return Corpus(path, len(sentences), sum(map(len, sentences)))
+
+
+def drawn(sentences: Sequence[Sentence], size: int) -> list[Sentence]:
+    """So many sentences at random; all of them as often as they fit in, where the corpus is smaller."""
+    order = list(range(len(sentences)))
+    Random(SEED).shuffle(order)
+    return [sentences[i] for i in (order * ceil(size / len(order)))[:size]]
+
+
+def _written(folder: Path, train: Sequence[Sentence], whole: Dataset) -> Path:
+    """As lines of words: whatever made the words, they are read again as they were."""
+    folder.mkdir(parents=True)
+    (folder / "types.txt").write_text("".join(f"{name}\n" for name in whole.types), encoding="utf-8")
+    write(folder / "train_text.txt", map(_alone, train), "lines", labels="dist")
+    test = scored_split(whole)
+    if test:
+        write(folder / "test_text.txt", map(_alone, test), "lines", labels="true")
+    return folder
+
+
+def _alone(sentence: Sentence) -> Sentence:
+    """Not a part of a document whose other sentences were not drawn."""
+    return Sentence.from_words(sentence.words, sentence.spans or ())
+
+
+def sample(folder: Path) -> Path:
+    """The bundled sample with the labels that `roster demo` trains on."""
+    from roster.demo import FIRST, PLAIN
+    from roster.distant.label import Labels
+    from roster.distant.settings import load_settings
+
+    with resources.as_file(resources.files("roster") / "sample") as source:
+        settings = load_settings(dictionaries=[source / "dictionary.tsv"], policy=PLAIN, conflicts=FIRST)
+        write(folder / "train.jsonl", Labels(lambda: read(source / "news.txt", "text"), settings))
+        write(folder / "test.jsonl", read(source / "gold.jsonl", "jsonl"))
+    return folder
+
+
+def floors(
+    corpora: Sequence[Corpus], counted: Outcome, again: Outcome
+) -> tuple[Ceilings | None, dict[Corpus, dict[str, Any]]]:
+    """What the device can do, and for each corpus the `floor`, or a `message` why there is none."""
+    broken = next((outcome for outcome in (counted, again) if outcome.status != OK), None)
+    if broken is not None:
+        return None, {corpus: {"status": broken.status, "message": broken.message} for corpus in corpora}
+    ceilings = best([Ceilings(**outcome.facts["ceilings"]) for outcome in (counted, again)])
+    found = {}
+    for corpus, work in zip(corpora, counted.facts["counted"], strict=True):
+        found[corpus] = work
+        if "phases" in work:
+            found[corpus] = {"floor": floor([Phase(**phase) for phase in work["phases"]], ceilings).as_dict()}
+    return ceilings, found
+
+
+def summary(
+    corpus: Corpus,
+    engine: str,
+    base: str,
+    outcomes: Mapping[Case, Sequence[Outcome]],
+    least: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What one engine did with one size, over its seeds and repeats."""
+
+    def of(name: str) -> list[Outcome]:
+        return [
+            run
+            for case, runs in outcomes.items()
+            if (case.corpus, case.engine) == (corpus, name)
+            for run in runs
+        ]
+
+    runs = of(engine)
+    broken = next((run for run in runs if run.status == FAILED), runs[-1])
+    lowest = least.get("floor")
+    stages = list(dict.fromkeys(stage for run in runs for stage in run.facts.get("stages", {})))
+    parts = {stage: [Outcome(OK, run.facts.get("stages", {})) for run in runs] for stage in stages}
+    return {
+        "engine": engine,
+        "sentences": corpus.sentences,
+        "words": corpus.words,
+        "status": broken.status,
+        "message": broken.message,
+        "total_seconds": spread_of(runs, "total_seconds"),
+        "process_seconds": spread([run.seconds for run in runs if run.status == OK]),
+        "stages": {stage: spread_of(those, stage) for stage, those in parts.items()},
+        "words_per_second": spread_of(runs, "total_seconds", lambda seconds: corpus.words / seconds),
+        "peak_memory": spread_of(runs, "peak_memory"),
+        "peak_gpu_memory": spread_of(runs, "peak_gpu_memory"),
+        "speed_up": ratio(runs, of(base), "total_seconds"),
+        "f1": spread_of(runs, "f1"),
+        "floor": lowest,
+        "floor_status": least.get("status", OK),
+        "floor_message": least.get("message", ""),
+        "floor_ratio": spread_of(runs, "total_seconds", lambda s: s / lowest["seconds"]) if lowest else None,
+    }

@@ -1,0 +1,1 @@
+"""One short module for each kind of benchmark: parse, call, give out."""

@@ -1,0 +1,31 @@
+"""`roster benchmark startup`"""
+
+from __future__ import annotations
+
+import argparse
+
+from roster.cli.benchmarks.common import add_runs, give_out, limits
+
+SUMMARY = "how long a command takes before it does anything"
+HELP = """\
+Seconds and memory of `roster --help`, `roster --version` and, for each MODEL, of `roster predict` on one
+sentence, as fresh processes that take turns. The first run of each is told apart: the files that it
+reads may not be in memory yet.
+"""
+EXAMPLE = "roster benchmark startup runs/news news-int8 --imports"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("models", metavar="MODEL", nargs="*", help="model folder, export, or run folder")
+    parser.add_argument("--imports", action="store_true", help="also the ten slowest imports of each")
+    add_runs(parser, repeat=5, limit=120, memory=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    from roster.bench.startup import run
+    from roster.progress import say_to_stderr
+
+    report = run(
+        args.models, imports=args.imports, repeat=args.repeat, limits=limits(args), log=say_to_stderr
+    )
+    return give_out(args, report, report.failed())

@@ -1,0 +1,67 @@
+"""`roster benchmark training`"""
+
+from __future__ import annotations
+
+import argparse
+
+from roster.cli.benchmarks.common import add_runs, give_out, limits, positive
+from roster.config import PRESETS
+
+SUMMARY = "whole training runs, and the least time they could take on this machine"
+HELP = """\
+Seconds of whole training runs, stage by stage, with memory and scores: each engine in processes of its own
+that take turns. Beside them the floor: what the arithmetic and the memory traffic of the run need at the
+speed that this machine shows. Without DATASET it trains on 200 sentences of the bundled sample.
+"""
+EXAMPLE = "roster benchmark training news/ --preset small --engines plain fast --seeds 1 2 3 -o speed.jsonl"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "dataset", metavar="DATASET", nargs="?", help="as for `roster train` (default: the bundled sample)"
+    )
+    parser.add_argument("--backbone", metavar="NAME_OR_DIR", help="encoder")
+    parser.add_argument(
+        "--preset", metavar="NAME", choices=PRESETS, help=f"values for a kind of data: {', '.join(PRESETS)}"
+    )
+    parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
+                        help="one value of the config; may be repeated")  # fmt: skip
+    parser.add_argument(
+        "--engines",
+        metavar="NAME",
+        nargs="+",
+        default=["auto"],
+        help="values of optimiser.engine to compare (default: auto, what `roster train` takes)",
+    )
+    parser.add_argument(
+        "--seeds", metavar="N", nargs="+", type=int, default=[], help="a run with each of these seeds"
+    )
+    parser.add_argument(
+        "--sizes",
+        metavar="N",
+        nargs="+",
+        type=int,
+        default=[],
+        help="so many sentences of DATASET, drawn at random, or repeated where there are fewer",
+    )
+    add_runs(parser, repeat=1, limit=3600)
+
+
+def run(args: argparse.Namespace) -> int:
+    from roster.bench.training import run
+    from roster.progress import say_to_stderr
+
+    positive(args, "sizes")
+    report = run(
+        args.dataset,
+        backbone=args.backbone,
+        preset=args.preset,
+        overrides=args.overrides,
+        engines=list(dict.fromkeys(args.engines)),
+        seeds=list(dict.fromkeys(args.seeds)),
+        sizes=args.sizes,
+        repeat=args.repeat,
+        limits=limits(args),
+        log=say_to_stderr,
+    )
+    return give_out(args, report, report.failed())

@@ -1,0 +1,216 @@
+"""The data, the configs, the summary and the table of `roster benchmark training`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roster.bench import floor as least
+from roster.bench.floor import Ceilings
+from roster.bench.measure import FAILED, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
+from roster.bench.trainers import count, scored_split
+from roster.bench.training import (
+    Case,
+    Corpus,
+    TrainingReport,
+    configured,
+    drawn,
+    floors,
+    prepare,
+    run,
+    summary,
+)
+from roster.config import load_config
+from roster.corpus.dataset import load_dataset
+from roster.corpus.io import write
+from roster.corpus.sentence import Sentence
+from roster.errors import ConfigError, DataError
+
+CORPUS = Corpus(Path("x"), 100, 2000)
+
+
+@pytest.fixture
+def data(toy: list[Sentence], tmp_path: Path) -> Path:
+    write(tmp_path / "given" / "train.jsonl", toy)
+    write(tmp_path / "given" / "test.jsonl", toy[:10])
+    return tmp_path / "given"
+
+
+def test_a_config_for_each_engine_and_seed() -> None:
+    found = configured("small", ["noise_robust.q=0.3"], ["plain", "fast"], [1, 2])
+    assert list(found) == [("plain", 1), ("plain", 2), ("fast", 1), ("fast", 2)]
+    for (engine, seed), config in found.items():
+        assert (config.optimiser.engine, config.seed, config.noise_robust.q) == (engine, seed, 0.3)
+        assert config.ensemble.models == load_config(preset="small").ensemble.models
+    assert list(configured(None, [], ["plain"], [])) == [("plain", load_config().seed)]
+
+
+def test_an_engine_that_there_is_not() -> None:
+    with pytest.raises(ConfigError, match=r"'optimiser\.engine' must be one of .*, not 'warp'"):
+        run(engines=["warp"], limits=Limits(9), log=lambda line: None)
+
+
+def test_the_data_as_they_are(data: Path, tmp_path: Path) -> None:
+    (found,) = prepare(data, [], tmp_path)
+    assert (found.path, found.sentences) == (data, 60)
+    assert found.words == sum(map(len, load_dataset(data).train))
+    with pytest.raises(DataError, match="no such file"):
+        prepare(tmp_path / "nothing", [], tmp_path)
+
+
+def test_sizes(data: Path, toy: list[Sentence], tmp_path: Path) -> None:
+    """Fewer sentences than there are, and more; words, labels, types and gold stay what they were."""
+    whole = load_dataset(data)
+    found = prepare(data, [150, 20, 20], tmp_path)
+    assert [corpus.sentences for corpus in found] == [20, 150]
+    for corpus in found:
+        read = load_dataset(corpus.path)
+        assert len(read.train) == corpus.sentences
+        assert sum(map(len, read.train)) == corpus.words
+        assert read.types == whole.types
+        assert [(s.words, s.spans) for s in read.test] == [(s.words, s.spans) for s in toy[:10]]
+        assert {(s.words, s.spans) for s in read.train} <= {(s.words, s.spans) for s in toy}
+
+
+@pytest.mark.parametrize("size", [1, 59, 60, 61, 150])
+def test_drawn(size: int, toy: list[Sentence]) -> None:
+    """No sentence is taken a second time before all were taken once; not simply the first ones."""
+    found = drawn(toy, size)
+    assert len(found) == size
+    counts = Counter(map(id, found))
+    assert max(counts.values()) - min(counts.get(id(s), 0) for s in toy) <= 1
+    assert found != (toy * 3)[:size]
+    assert drawn(toy, size) == found
+
+
+def test_the_sample(tmp_path: Path) -> None:
+    few, all_of_it = prepare(None, [], tmp_path / "few"), prepare(None, [600], tmp_path / "all")
+    assert [corpus.sentences for corpus in (*few, *all_of_it)] == [200, 600]
+    sample = load_dataset(few[0].path)
+    assert any(sentence.spans for sentence in sample.train)
+    assert len(scored_split(sample)) > 100
+
+
+def test_splits_without_gold_are_not_scored(toy: list[Sentence], tmp_path: Path) -> None:
+    write(tmp_path / "train.jsonl", toy)
+    assert scored_split(load_dataset(tmp_path)) == []
+    write(tmp_path / "valid.jsonl", toy[:5])
+    assert len(scored_split(load_dataset(tmp_path))) == 5
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A short look at the device."""
+    monkeypatch.setitem(least.PRODUCT, "cpu", 128)
+    monkeypatch.setitem(least.COPY, "cpu", 2**20)
+    monkeypatch.setattr(least, "AT_LEAST", 0.0)
+
+
+def counted(data: Path, backbone: Path) -> dict[str, Any]:
+    overrides = {"backbone.name": str(backbone), "optimiser.device": "cpu"}
+    look, facts = count([str(data)], load_config(overrides=overrides).as_dict())
+    assert look["ceilings"]["operations"] > 0
+    (found,) = facts["counted"]
+    return found
+
+
+def looked(operations: float, size: float, **facts: Any) -> Outcome:
+    return Outcome(OK, {"ceilings": asdict(Ceilings("cpu", "float32", operations, size)), **facts})
+
+
+@pytest.mark.usefixtures("quick")
+def test_counts_of_a_data_set(data: Path, tiny: Path) -> None:
+    found = counted(data, tiny)["phases"]
+    assert [one["stage"] for one in found if one["name"] == "training"] == [
+        "members",
+        "ensemble",
+        "self-training",
+    ]
+    ceilings, lowest = floors([CORPUS], looked(1, 4, counted=[{"phases": found}]), looked(2, 3))
+    assert ceilings == Ceilings("cpu", "float32", 2, 4)  # the best of both looks
+    expected = sum(max(one["operations"] / 2, one["bytes"] / 4) for one in found)
+    assert lowest[CORPUS]["floor"]["seconds"] == pytest.approx(expected)
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_architecture_that_is_not_counted(data: Path, backbones: dict[str, Path]) -> None:
+    message = {"message": "not counted for modernbert"}
+    assert counted(data, backbones["modernbert"]) == message
+    assert floors([CORPUS], looked(1, 1, counted=[message]), looked(1, 1))[1] == {CORPUS: message}
+
+
+def test_a_floor_that_cannot_be_had() -> None:
+    broken = Outcome(TOO_LONG, {}, "stopped after 1 s")
+    expected = {CORPUS: {"status": TOO_LONG, "message": "stopped after 1 s"}}
+    assert floors([CORPUS], looked(1, 1), broken) == (None, expected)
+
+
+def outcome(total: float, seconds: float = 0.0, **more: Any) -> Outcome:
+    facts = {
+        "total_seconds": total,
+        "stages": {"members": total / 2, "rest": total / 2},
+        "peak_memory": 2**29,
+    }
+    return Outcome(OK, {**facts, **more}, "", seconds or total + 3)
+
+
+FLOOR = {"floor": {"seconds": 2.0, "stages": {"members": 1.5, "ensemble": 0.5}, "phases": []}}
+OUTCOMES = {
+    Case(CORPUS, "plain", 1): [outcome(20.0, f1=0.5), outcome(22.0)],
+    Case(CORPUS, "fast", 1): [outcome(4.0, f1=0.6, peak_gpu_memory=2**30), outcome(2.0)],
+    Case(CORPUS, "plain", 2): [outcome(24.0, f1=0.7), outcome(24.0)],
+    Case(CORPUS, "fast", 2): [outcome(4.0), Outcome(FAILED, {}, "ValueError: no", 1.0)],
+}
+
+
+def test_summary() -> None:
+    plain, fast = (summary(CORPUS, engine, "plain", OUTCOMES, FLOOR) for engine in ("plain", "fast"))
+    assert plain["total_seconds"] == {"median": 23.0, "min": 20.0, "max": 24.0, "runs": 4}
+    assert plain["process_seconds"]["median"] == 26.0
+    assert plain["words_per_second"]["max"] == 100.0
+    assert plain["f1"] == {"median": 0.6, "min": 0.5, "max": 0.7, "runs": 2}
+    assert plain["speed_up"]["median"] == 1.0
+    assert plain["floor_ratio"] == {"median": 11.5, "min": 10.0, "max": 12.0, "runs": 4}
+    assert plain["peak_gpu_memory"] is None
+    assert fast["speed_up"] == {"median": 6.0, "min": 5.0, "max": 11.0, "runs": 3}
+    assert (fast["status"], fast["message"]) == (FAILED, "ValueError: no")
+    assert fast["process_seconds"]["runs"] == 3
+    assert fast["stages"]["members"]["median"] == 2.0
+
+
+def report(*results: dict[str, Any]) -> TrainingReport:
+    about = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
+    ceilings = {"device": "Some GPU", "precision": "bfloat16", "operations": 7.9e14, "bytes": 4.1e12}
+    work = {"data": "news", "method": "roster", "backbone": "small"}
+    conditions = {"machine": about, "versions": {}, "repeat": 2, "ceilings": ceilings, "workload": work}
+    return TrainingReport(conditions, results)
+
+
+def test_the_table() -> None:
+    found = report(*(summary(CORPUS, engine, "plain", OUTCOMES, FLOOR) for engine in ("plain", "fast")))
+    rows = [" ".join(line.split()) for line in found.text().splitlines()]
+    assert rows[0] == "news: roster with small"
+    assert "Some GPU: 790 T operations/s (bfloat16), 4.1e+03 GB/s" in rows
+    assert "100 sentences total s x plain process s words/s memory MiB GPU MiB F1 x floor" in rows
+    assert "plain 23.0 ±2.0 1.00 ±0.00 26.0 ±2.0 87.1 ±8.3 512 - 0.600 ±0.100 11.5 ±1.0" in rows
+    assert any(
+        row.startswith("fast 4.00 ±1.00 6.00 ±3.00") and row.endswith("failed: ValueError: no")
+        for row in rows
+    )
+    assert "seconds of members rest" in rows
+    assert "floor 1.5 -" in rows
+    assert found.failed() == ["fast"]
+
+
+def test_the_table_without_a_floor_or_a_run() -> None:
+    runs = {Case(CORPUS, "plain", 1): [Outcome(TOO_MUCH, {}, "stopped at 1 GiB")]}
+    least = {"status": FAILED, "message": "RuntimeError: no device"}
+    found = report(summary(CORPUS, "plain", "plain", runs, least))
+    rows = [" ".join(line.split()) for line in found.text().splitlines()]
+    assert "plain memory limit: stopped at 1 GiB" in rows
+    assert "floor RuntimeError: no device" in rows
+    assert found.failed() == ["floor"]
