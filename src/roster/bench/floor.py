@@ -164,6 +164,14 @@ class Counter:
         """Passes over the corpus without gradients; weights need be read but once for each."""
         return Phase(stage, name, self.once, self.weight * self.encoder.matrices).times(passes)
 
+    def renewals(self, stage: str, name: str, epochs: int, every: int, first: int) -> Phase:
+        """Reading before every so manyth batch, from the `first` on: all that comes until the next time."""
+        in_epoch = self.corpus.steps(self.batch_size)
+        steps = epochs * in_epoch
+        shares = [min(in_epoch, every, steps - at) for at in range(first, steps, every)]
+        operations = round(self.once * sum(shares) / in_epoch)
+        return Phase(stage, name, operations, len(shares) * self.weight * self.encoder.matrices)
+
 
 def phases(
     config: Config, encoder: Encoder, corpus: Corpus, types: int, weight: int, lm: Encoder | None = None
@@ -192,22 +200,19 @@ def phases(
 def _member(config: Config, counter: Counter) -> list[Phase]:
     """One noise-robust model: labels are removed before each U-th batch, but not before the first."""
     stage, settings = "members", config.noise_robust
-    steps = settings.epochs * counter.corpus.steps(counter.batch_size)
-    removals = (steps - 1) // settings.update_every if settings.remove_labels else 0
-    return [
-        *counter.training(stage, settings.epochs),
-        counter.reading(stage, "label removal", removals),
-        counter.reading(stage, "distributions", 1),
-    ]
+    every = settings.update_every
+    found = counter.training(stage, settings.epochs)
+    if settings.remove_labels:
+        found.append(counter.renewals(stage, "label removal", settings.epochs, every, first=every))
+    return [*found, counter.reading(stage, "distributions", 1)]
 
 
 def _self_training(config: Config, counter: Counter, lm: Encoder) -> list[Phase]:
     """Soft labels before each U'-th batch, the first one too; augmentations before each epoch."""
     stage, settings, augmentation = "self-training", config.self_training, config.augmentation
-    steps = settings.epochs * counter.corpus.steps(counter.batch_size)
     found = [
         *counter.training(stage, settings.epochs, copies=2 if augmentation.enabled else 1),
-        counter.reading(stage, "soft labels", ceil(steps / settings.update_every)),
+        counter.renewals(stage, "soft labels", settings.epochs, settings.update_every, first=0),
     ]
     if augmentation.enabled:
         corpus = counter.corpus

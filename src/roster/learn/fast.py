@@ -7,7 +7,8 @@ A captured step holds everything from the numbers of the rows to the new weights
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,18 @@ import torch
 from torch import Tensor
 
 from roster.config import Optimiser
-from roster.learn.loop import AfterEpoch, Checkpoint, Objective, Schedule, check_finite, derive, each, rate
-from roster.learn.static import StaticCorpus, choose_widths, joint_plan
+from roster.learn.loop import (
+    AfterEpoch,
+    Checkpoint,
+    Objective,
+    Schedule,
+    check_finite,
+    coming_rows,
+    derive,
+    each,
+    rate,
+)
+from roster.learn.static import Plan, StaticCorpus, choose_widths, joint_plan
 from roster.model.stack.adamw import StackedAdamW
 from roster.model.stack.models import Stack
 from roster.progress import bar
@@ -122,12 +133,17 @@ def fit(
     step: Step | None = None
     losses: list[list[float]] = []
     progress = bar(description=description, total=total, initial=start * per_epoch)
+
+    @lru_cache(2)
+    def plan_of(epoch: int) -> Plan:
+        orders = [np.random.default_rng(derive(seed, "order", epoch)) for seed in seeds]
+        return joint_plan(corpus, optimiser.batch_size, orders, widths)
+
     for epoch in range(start, schedule.epochs):
         torch.manual_seed(derive(seeds[0], "epoch", epoch))
         stack.dropout_seed.fill_(derive(seeds[0], "dropout", epoch))
         objective.start_epoch(stack, epoch)
-        orders = [np.random.default_rng(derive(seed, "order", epoch)) for seed in seeds]
-        plan = joint_plan(corpus, optimiser.batch_size, orders, widths)
+        plan = plan_of(epoch)
         inputs = objective.inputs()
         if step is None:
             static = StaticCorpus(corpus, widths[-1], len(inputs))
@@ -135,7 +151,9 @@ def fit(
         step.corpus.fill(inputs)
         step.start_epoch(plan.rows)
         for number, width in enumerate(plan.widths, epoch * per_epoch):
-            objective.prepare(stack, number)
+            batches_of = partial(_batches, plan_of, corpus.encoded.n_windows)
+            coming = partial(coming_rows, batches_of, number, per_epoch, total)
+            objective.prepare(stack, number, coming)
             step(width)
             progress.update()
         losses.append((step.seen / per_epoch).tolist())
@@ -145,6 +163,11 @@ def fit(
             after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, stack, adam, objective))  # type: ignore[misc]
     progress.close()
     return [{"steps": total, "losses": [round(x[k], 5) for x in losses]} for k in range(stack.k)]
+
+
+def _batches(plan_of: Callable[[int], Plan], empty: int, epoch: int) -> list[list[np.ndarray]]:
+    """Every member's batches of an epoch, without the rows that only fill them up."""
+    return [[batch[batch < empty] for batch in member] for member in plan_of(epoch).rows.swapaxes(0, 1)]
 
 
 def _snapshot(epoch: int, stack: Stack, adam: StackedAdamW, objective: Objective) -> Checkpoint:

@@ -9,6 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,7 +20,7 @@ from roster.config import Optimiser
 from roster.errors import RosterError
 from roster.model.batches import Batch, DeviceCorpus
 from roster.model.heads import OneHead, TwoHeads
-from roster.model.reading import arithmetic, read_probabilities
+from roster.model.reading import arithmetic, read_probabilities, read_words
 from roster.progress import bar
 
 
@@ -42,7 +43,27 @@ class Models(Protocol):
     def read(self, corpus: DeviceCorpus) -> Tensor:
         """[K, words, classes]: the distribution of every word, without dropout, in word order."""
 
+    def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
+        """The same of some windows, others for each model: numbers of their words, and distributions."""
+
     def state_dict(self, member: int) -> Mapping[str, Tensor]: ...
+
+
+Coming = Callable[[int], list[np.ndarray] | None]
+"""The windows that each model will see in so many batches from now on; None: all there are, or more."""
+
+
+def read_coming(
+    models: Models, corpus: DeviceCorpus, rows: list[np.ndarray] | None
+) -> list[tuple[Tensor | slice, Tensor]]:
+    """Of each model the words of its windows and their distributions.
+
+    What is renewed every U batches is needed for the words of the next U batches only. To read no more than
+    these makes the cost of a training grow as its corpus does, and not with the square of it.
+    """
+    if rows is None:
+        return [(slice(None), p) for p in models.read(corpus)]
+    return [(words, p) for words, p in models.read_rows(corpus, rows)]
 
 
 class Objective:
@@ -58,7 +79,7 @@ class Objective:
     def start_epoch(self, models: Models, epoch: int) -> None:
         """Called before the first batch of every epoch, also of the one that a resumed run begins with."""
 
-    def prepare(self, models: Models, step: int) -> None:
+    def prepare(self, models: Models, step: int, coming: Coming) -> None:
         """Called before every batch, counted from 0 over the whole stage."""
 
     def inputs(self) -> list[DeviceCorpus]:
@@ -141,6 +162,10 @@ class PlainModels:
     def read(self, corpus: DeviceCorpus) -> Tensor:
         return read_probabilities(self.model, corpus, self.precision).unsqueeze(0)
 
+    def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
+        (mine,) = rows
+        return [read_words(self.model, corpus, mine, self.precision)]
+
     def state_dict(self, member: int) -> Mapping[str, Tensor]:
         found: Mapping[str, Tensor] = self.model.state_dict()
         return found
@@ -174,14 +199,21 @@ def fit(
     model.train()
     losses: list[float] = []
     progress = bar(description=description, total=total, initial=start * per_epoch)
+
+    @lru_cache(2)
+    def plan_of(epoch: int) -> list[np.ndarray]:
+        order = np.random.default_rng(derive(seed, "order", epoch))
+        return corpus.training_plan(optimiser.batch_size, order)
+
     for epoch in range(start, schedule.epochs):
         torch.manual_seed(derive(seed, "epoch", epoch))
         objective.start_epoch(models, epoch)
-        plan = corpus.training_plan(optimiser.batch_size, np.random.default_rng(derive(seed, "order", epoch)))
+        plan = plan_of(epoch)
         seen = torch.zeros((), device=device)
         readings = zip(*(one.batches(plan) for one in objective.inputs()), strict=True)
         for step, batches in enumerate(readings, epoch * per_epoch):
-            objective.prepare(models, step)
+            batches_from = partial(coming_rows, lambda e: [plan_of(e)], step, per_epoch, total)
+            objective.prepare(models, step, batches_from)
             words = batches[0].words.unsqueeze(0)
             with arithmetic(device, optimiser.precision):
                 outputs = _outputs(model, [replace(b, ids=objective.disguise(b.ids)) for b in batches])
@@ -200,6 +232,28 @@ def fit(
             after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, model, adam, objective))  # type: ignore[misc]
     progress.close()
     return {"steps": total, "losses": [round(x, 5) for x in losses]}
+
+
+def coming_rows(
+    plans_of: Callable[[int], list[list[np.ndarray]]],
+    step: int,
+    per_epoch: int,
+    total: int,
+    count: int,
+) -> list[np.ndarray] | None:
+    """`Coming` at a step, from every model's batches in an epoch."""
+    steps = range(step, min(step + count, total))
+    if len(steps) >= per_epoch:
+        return None
+    members = zip(
+        *(plans_of(epoch) for epoch in range(step // per_epoch, steps[-1] // per_epoch + 1)), strict=True
+    )
+    found = []
+    for plans in members:
+        batches = [batch for plan in plans for batch in plan]
+        first = step % per_epoch
+        found.append(np.unique(np.concatenate(batches[first : first + len(steps)])))
+    return found
 
 
 def _outputs(model: TwoHeads | OneHead, batches: list[Batch]) -> list[Any]:

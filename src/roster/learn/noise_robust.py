@@ -11,7 +11,7 @@ from torch import Tensor
 
 from roster.config import NoiseRobust
 from roster.learn.label_removal import dropped_o, label_weights
-from roster.learn.loop import Models, Objective
+from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import noise_robust_loss
 from roster.learn.masking import InputMask
 from roster.model.batches import DeviceCorpus
@@ -40,15 +40,17 @@ class NoiseRobustObjective(Objective):
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)
 
-    def prepare(self, models: Models, step: int) -> None:
-        """Before batch number `step`: w_i <- 1[f_{i, y_i} > tau]."""
+    def prepare(self, models: Models, step: int, coming: Coming) -> None:
+        """Before batch number `step`: w_i <- 1[f_{i, y_i} > tau] of the words until the next time."""
         if not self.config.remove_labels or step == 0 or step % self.config.update_every:
             return
         c = self.config
-        for member, p in enumerate(models.read(self.corpus)):
-            w_e, w_t = label_weights(*split_joint(p), self.labels, c.tau, c.keep_minority, c.remove_entities)
-            self.w_e[member] = w_e * self.seen[member]
-            self.w_t[member] = w_t
+        rows = coming(c.update_every)
+        for member, (words, p) in enumerate(read_coming(models, self.corpus, rows)):
+            labels = self.labels[words]
+            w_e, w_t = label_weights(*split_joint(p), labels, c.tau, c.keep_minority, c.remove_entities)
+            self.w_e[member, words] = w_e * self.seen[member, words]
+            self.w_t[member, words] = w_t
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         ((b, z),) = outputs

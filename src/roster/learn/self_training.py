@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from roster.config import SelfTraining
-from roster.learn.loop import Models, Objective
+from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import bce, kl, wmean
 from roster.model.batches import DeviceCorpus
 from roster.model.heads import split_joint
@@ -71,13 +71,16 @@ class SelfTrainingObjective(Objective):
         self.s: Tensor | None = None
         self.augmented: DeviceCorpus | None = None
 
-    def prepare(self, models: Models, step: int) -> None:
-        """Before batch number `step`: the soft labels, from the model as it is now."""
+    def prepare(self, models: Models, step: int, coming: Coming) -> None:
+        """Before batch number `step`: the soft labels until the next time, from the model as it is now."""
         if step % self.config.update_every:
             return
-        e, r = split_joint(models.read(self.corpus)[0])
-        s = soft_labels(r, e >= self.config.threshold)
-        self.s = s if self.s is None else self.s.copy_(s)
+        rows = None if self.e is None else coming(self.config.update_every)
+        ((words, p),) = read_coming(models, self.corpus, rows)
+        e, r = split_joint(p)
+        if self.s is None:
+            self.s = torch.zeros(self.corpus.n_words, r.shape[1], device=r.device)
+        self.s[words] = soft_labels(r, e >= self.config.threshold)
         if self.e is None:  # no ensemble: held to its own predictions at the start
             self.e = e
 

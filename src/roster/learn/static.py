@@ -79,10 +79,8 @@ class StaticCorpus:
 
     def __init__(self, corpus: DeviceCorpus, width: int, inputs: int):
         encoded = corpus.encoded
-        words = np.full((encoded.n_windows + 1, width), -1, np.int32)
-        rows = np.repeat(np.arange(encoded.n_windows), np.diff(encoded.word_starts))
-        words[rows, encoded.positions] = encoded.words
-        self.words = torch.from_numpy(words).to(corpus.device)
+        self.words = torch.full((encoded.n_windows + 1, width), -1, dtype=torch.int32, device=corpus.device)
+        self.words[:-1, : corpus.words.shape[1]] = corpus.words
         self.lengths = torch.from_numpy(np.append(encoded.lengths, 0)).to(corpus.device)
         self.ids = torch.full(
             (inputs, encoded.n_windows + 1, width), corpus.pad, dtype=torch.int32, device=corpus.device

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -56,6 +57,14 @@ class DeviceCorpus:
     def with_ids(self, ids: Tensor) -> DeviceCorpus:
         """The same layout with other sub-words in it."""
         return replace(self, ids=ids, _readings={})
+
+    @cached_property
+    def words(self) -> Tensor:
+        """The number of the word whose state is at each place of `ids`; -1 for none."""
+        numbers = np.full(self.ids.shape, -1, np.int32)
+        rows = np.repeat(np.arange(self.encoded.n_windows), np.diff(self.encoded.word_starts))
+        numbers[rows, self.encoded.positions] = self.encoded.words
+        return torch.from_numpy(numbers).to(self.device)
 
     @property
     def device(self) -> torch.device:
@@ -109,9 +118,11 @@ class DeviceCorpus:
             self._readings[tokens] = list(self.batches(self.reading_plan(tokens)))
         return self._readings[tokens]
 
-    def reading_plan(self, tokens: int) -> list[np.ndarray]:
-        """All windows once, by falling length, at most `tokens` sub-words (padding counted) in a batch."""
-        order = np.argsort(-self.encoded.lengths, kind="stable")
+    def reading_plan(self, tokens: int, rows: np.ndarray | None = None) -> list[np.ndarray]:
+        """All windows, or those of `rows`, by falling length, at most `tokens` sub-words (padding counted) in
+        a batch."""
+        order = np.arange(self.encoded.n_windows) if rows is None else rows
+        order = order[np.argsort(-self.encoded.lengths[order], kind="stable")]
         plan, start = [], 0
         while start < len(order):
             size = max(1, tokens // max(1, int(self.encoded.lengths[order[start]])))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,6 +47,17 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
             yield
     finally:
         model.train(was)
+
+
+def read_words(
+    model: TwoHeads | OneHead, corpus: DeviceCorpus, rows: np.ndarray, precision: str = "auto"
+) -> tuple[Tensor, Tensor]:
+    """The words of some windows, by number, and their distributions [n, classes]."""
+    with evaluating(model), arithmetic(corpus.device, precision):
+        plan = corpus.reading_plan(TOKENS.get(corpus.device.type, 2048), rows)
+        found = [(batch.words, model.probabilities(batch)) for batch in corpus.batches(plan)]
+    words, p = zip(*found, strict=True)
+    return torch.cat(words), torch.cat(p)
 
 
 def read_probabilities(model: TwoHeads | OneHead, corpus: DeviceCorpus, precision: str = "auto") -> Tensor:

@@ -113,7 +113,7 @@ SHORT = {
 )
 def test_a_whole_run(change: dict[str, Any], tiny: Path, tmp_path: Path) -> None:
     """Exactly the operations of a real run, where all sentences are of one length and nothing is padded."""
-    sentences = [Sentence.from_words(["the", "fox", "and", "Anna"], [Span(3, 4, "PER")])] * 9
+    sentences = [Sentence.from_words(["the", "fox", "and", "Anna"], [Span(3, 4, "PER")])] * 8
     config = load_config(overrides={"backbone.name": str(tiny), **SHORT, **change})
     data = tmp_path / "data"
     data.mkdir()
@@ -154,7 +154,8 @@ def test_bytes_by_hand() -> None:
 
 @pytest.mark.parametrize("every", [1, 2, 3, 7, 8, 100])
 def test_renewals_are_those_of_the_loop(every: int) -> None:
-    """Labels are removed before every U-th batch but the first, soft labels made before every U'-th."""
+    """Labels are removed before every U-th batch but the first, soft labels made before every U'-th, of what
+    comes until the next time: an epoch, which is two batches here, at the most."""
     config = load_config(
         overrides={"noise_robust.update_every": every, "self_training.update_every": every,
                    "noise_robust.epochs": 4, "self_training.epochs": 4, "optimiser.batch_size": 4}
@@ -163,9 +164,10 @@ def test_renewals_are_those_of_the_loop(every: int) -> None:
     steps = range(4 * 2)
     once = Counter(SMALL, corpus, 3, 4, 4).once
     counted = {phase.name: phase.operations for phase in phases(config, SMALL, corpus, 2, 4)}
-    removals = sum(step > 0 and step % every == 0 for step in steps)
-    assert counted["label removal"] == config.ensemble.models * removals * once
-    assert counted["soft labels"] == sum(step % every == 0 for step in steps) * once
+    read = {step: len(steps[step : step + min(2, every)]) for step in steps if step % every == 0}
+    removed = sum(batches for step, batches in read.items() if step > 0)
+    assert counted["label removal"] == config.ensemble.models * removed * once / 2
+    assert counted["soft labels"] == sum(read.values()) * once / 2
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 10**15), st.integers(0, 10**15)), max_size=9))

@@ -168,7 +168,7 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
 
     objective = make(task)
     objective.start_epoch(stack, 0)
-    objective.prepare(stack, 0)
+    objective.prepare(stack, 0, lambda batches: None)
     adam = StackedAdamW(stack.parameters, lambda group: [schedule.peak(group.head)], 0.01, 0.7)
     static = StaticCorpus(task.corpus, 32, len(objective.inputs()))
     static.fill(objective.inputs())

@@ -15,10 +15,22 @@ from roster.backbone.loading import load_masked_lm
 from roster.config import Augmentation, Config, NoiseRobust, Optimiser, SelfTraining, load_config
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
+from roster.learn import fast
 from roster.learn.augmentation import make_augmenter
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
-from roster.learn.loop import Objective, PlainModels, Schedule, _adamw, _outputs, derive, fit, rate
+from roster.learn.label_removal import label_weights
+from roster.learn.loop import (
+    Objective,
+    PlainModels,
+    Schedule,
+    _adamw,
+    _outputs,
+    coming_rows,
+    derive,
+    fit,
+    rate,
+)
 from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.run import Run
@@ -28,6 +40,7 @@ from roster.model.batches import Batch
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.heads import TwoHeads, split_joint
 from roster.model.reading import read_probabilities
+from roster.model.stack.models import Stack
 
 CPU = torch.device("cpu")
 OPTIMISER = Optimiser(batch_size=8)
@@ -72,6 +85,10 @@ def self_training(task: Task, by: str = "frozen", ensemble: bool = True) -> Self
 
 def plain(model: Any) -> PlainModels:
     return PlainModels(model, "float32")
+
+
+def everything(batches: int) -> None:
+    """All windows are coming."""
 
 
 def loss_of(objective: Objective, model: Any, *batches: Batch) -> Tensor:
@@ -269,17 +286,17 @@ def test_labels_are_removed_every_u_batches(task: Task) -> None:
         model.entity_head.bias.fill_(9.0)  # no O label is believed
         model.type_head.bias.copy_(torch.tensor([9.0, -9.0]))
     for step in (0, 1, 4):
-        objective.prepare(plain(model), step)
+        objective.prepare(plain(model), step, everything)
         assert torch.equal(objective.w_e[0], 1 - dropped.float())
-    objective.prepare(plain(model), 5)
+    objective.prepare(plain(model), 5, everything)
     assert torch.equal(objective.w_e[0], entity.float())
     assert torch.equal(objective.w_t[0], entity.float())  # all of the second type would go: guarded
     with torch.no_grad():
         model.entity_head.bias.fill_(-9.0)  # every O label is believed again; the dropped ones stay dropped
-    objective.prepare(plain(model), 10)
+    objective.prepare(plain(model), 10, everything)
     assert torch.equal(objective.w_e[0], 1 - dropped.float())
     off = noise_robust(task, remove_labels=False)
-    off.prepare(plain(model), 5)
+    off.prepare(plain(model), 5, everything)
     assert torch.equal(off.w_e, off.seen)
 
 
@@ -295,16 +312,16 @@ def opinionated(task: Task) -> TwoHeads:
 def test_soft_labels_are_renewed_every_u_batches(task: Task) -> None:
     objective = self_training(task)
     model = opinionated(task)
-    objective.prepare(plain(model), 0)
+    objective.prepare(plain(model), 0, everything)
     assert objective.s is not None
     first = objective.s.clone()
     e, _ = split_joint(read_probabilities(model, task.corpus))
     assert torch.equal(first.sum(-1) > 0, e >= 0.4)
     assert 0.1 < (first.sum(-1) > 0).float().mean() < 0.9
     model.type_head.bias.data.copy_(torch.tensor([2.0, -2.0]))
-    objective.prepare(plain(model), 3)
+    objective.prepare(plain(model), 3, everything)
     assert torch.equal(objective.s, first)
-    objective.prepare(plain(model), 5)
+    objective.prepare(plain(model), 5, everything)
     assert objective.s is not None
     assert not torch.equal(objective.s, first)
 
@@ -313,7 +330,7 @@ def test_one_wide_pass_is_two_passes(task: Task) -> None:
     """Original and augmented sentences through the model in one batch or in two: the same loss."""
     objective = self_training(task)
     model = opinionated(task).eval()
-    objective.prepare(plain(model), 0)
+    objective.prepare(plain(model), 0, everything)
     objective.start_epoch(plain(model), 0)
     plan = task.corpus.training_plan(8, np.random.default_rng(0))
     readings = [corpus.batches(plan) for corpus in objective.inputs()]
@@ -343,3 +360,60 @@ def test_distillation_objective_uses_the_target_of_its_own_word(task: Task) -> N
     kl = (target * np.log(target / r)).sum(-1).mean()
     bce = -((1 - y[:, 0]) * np.log(e) + y[:, 0] * np.log(1 - e)).mean()
     assert loss == pytest.approx(kl + bce, rel=1e-4)
+
+
+def test_the_windows_of_the_next_batches() -> None:
+    """Against a plain walk over the batches of all epochs, for two models."""
+    generator = np.random.default_rng(0)
+    epochs, per_epoch = 3, 7
+    plans = [
+        [[generator.integers(0, 40, 3) for _ in range(per_epoch)] for _ in range(2)] for _ in range(epochs)
+    ]
+    for count in (1, 2, 6, 7, 30):
+        for step in range(epochs * per_epoch):
+            found = coming_rows(plans.__getitem__, step, per_epoch, epochs * per_epoch, count)
+            for k in range(2):
+                walk = [batch for plan in plans for batch in plan[k]][step : step + count]
+                if len(walk) >= per_epoch:
+                    assert found is None
+                else:
+                    assert found is not None
+                    assert found[k].tolist() == sorted({int(row) for batch in walk for row in batch})
+
+
+class Watched(NoiseRobustObjective):
+    """Compares the weights of every batch with those that reading the whole corpus would have given."""
+
+    compared = 0
+
+    def prepare(self, models: Any, step: int, coming: Any) -> None:
+        super().prepare(models, step, coming)
+        c = self.config
+        if step == 0:
+            self.whole = [self.w_e.clone(), self.w_t.clone()]
+        elif step % c.update_every == 0:
+            for i, p in enumerate(models.read(self.corpus)):
+                w_e, w_t = label_weights(*split_joint(p), self.labels, c.tau, c.keep_minority)
+                self.whole[0][i], self.whole[1][i] = w_e * self.seen[i], w_t
+
+    def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
+        for mine, whole in zip((self.w_e, self.w_t), self.whole, strict=True):
+            assert torch.equal(mine.gather(1, words) * present, whole.gather(1, words) * present)
+        self.compared += int(present.sum())
+        return super().loss(outputs, words, present)
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_reading_what_is_coming_is_reading_everything(task: Task, k: int) -> None:
+    config = NoiseRobust(update_every=3, tau=0.4, keep_minority=1.0)  # no guard: it sees fewer words
+    labels = io_classes(task.sentences, task.types)
+    mask = input_mask(0.0, task.encoder, CPU)
+    objective = Watched(task.corpus, labels, config, list(range(k)), mask)
+    models = [task.new_model("two-heads", seed) for seed in range(k)]
+    if k == 1:
+        fit(plain(models[0]), objective, Schedule(3, 3e-3), OPTIMISER, 0, description="")
+    else:
+        stack = Stack.of(models, torch.float32, CPU)
+        fast.fit(stack, objective, Schedule(3, 3e-3), OPTIMISER, list(range(k)), description="")
+    assert objective.compared == 3 * k * task.corpus.n_words
+    assert 0 < objective.w_t.mean() < 1

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -106,6 +107,29 @@ class Stack:
         found = torch.empty_like(p)
         found[:, torch.cat(numbers)] = p
         return found
+
+    @torch.no_grad()
+    def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
+        """Of each member the words of its own windows, by number, and their distributions."""
+        lengths = corpus.encoded.lengths
+        sorted_rows = [mine[np.argsort(-lengths[mine], kind="stable")] for mine in rows]
+        # Where a member has fewer windows, it reads its last one again.
+        most = max(map(len, rows))
+        order = np.stack([np.pad(mine, (0, most - len(mine)), mode="edge") for mine in sorted_rows])
+        tokens, start = max(1, TOKENS.get(self.device.type, 2048) // self.k), 0
+        on_device = torch.from_numpy(order).to(self.device)
+        lengths_on_device = torch.from_numpy(lengths).to(self.device)
+        found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in rows]
+        while start < most:
+            width = int(lengths[order[:, start]].max())
+            part = on_device[:, start : start + max(1, tokens // width)]
+            logits = self.logits(corpus.ids[part, :width].long(), lengths_on_device[part], training=False)
+            p, words = self._probabilities(logits), corpus.words[part, :width].long()
+            for member, mine in enumerate(found):
+                at = words[member] >= 0
+                mine.append((words[member][at], p[member][at]))
+            start += part.shape[1]
+        return [(torch.cat([w for w, _ in mine]), torch.cat([q for _, q in mine])) for mine in found]
 
     def _probabilities(self, logits: Tensor) -> Tensor:
         if self.kind == TwoHeads.kind:
