@@ -16,8 +16,9 @@ from roster.scores import Evaluation, evaluate_sentences
 
 if TYPE_CHECKING:
     from roster.distant.label import Labels
+    from roster.infer.parity import Parity
 
-__all__ = ["Entity", "Recogniser", "evaluate", "label", "load", "train"]
+__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "train"]
 
 Source = str | Path | Iterable[Sentence]
 
@@ -93,6 +94,25 @@ def evaluate(predicted: Source | Recogniser, gold: Source, *, format: str | None
     if isinstance(predicted, Recogniser):
         return evaluate_sentences((found.sentence for found in predicted.find(truth)), truth)
     return evaluate_sentences(_sentences(predicted, format), truth)
+
+
+def export(
+    model: str | Path,
+    folder: str | Path,
+    *,
+    int8: bool = False,
+    gold: Source | None = None,
+    format: str | None = None,
+    log: Callable[[str], None] | None = None,
+) -> Parity:
+    """Writes a trained model as ONNX to `folder`, which `load` takes; with `int8`, its weights in eight bits.
+
+    Gives how the two compare: on the labelled sentences `gold`, with scores, or on the bundled sample.
+    """
+    from roster.infer.export import export as write
+
+    truth = None if gold is None else list(_sentences(gold, format))
+    return write(model, folder, int8=int8, gold=truth, log=log)
 
 
 def is_model_folder(path: str | Path) -> bool:

@@ -376,7 +376,7 @@ def test_a_read_only_disk(train: Any, roster: Any, corpus: Path, model: Path, mo
     refused(roster("predict", model, "-o", disk / "x.jsonl", stdin="x"), "Read-only file system")
 
 
-@pytest.mark.parametrize("kilobytes", [8, 120, 432, 600])
+@pytest.mark.parametrize("kilobytes", [8, 120, 432, 560])
 def test_a_full_disk(kilobytes: int, train: Any, corpus: Path, mount: Any, tmp_path: Path) -> None:
     """Wherever it fills up: said in one line, nothing half-written, and with more room the run goes on."""
     disk = mount(f"size={kilobytes}k")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -48,83 +48,169 @@ class Encoded:
         return np.diff(self.starts)
 
 
-class WordEncoder:
-    """Encodes sentences of words into windows for one tokenizer."""
+@dataclass(frozen=True)
+class Specials:
+    """The numbers of a tokenizer's special tokens, which its `tokenizer.json` alone does not tell apart.
 
-    def __init__(self, tokenizer: Any, max_length: int, max_positions: int | None = None):
-        self.limit = limit = min(max_length, max_positions or max_length)
+    Every window begins with `prefix` and ends with `suffix`; `numbers` are all special tokens.
+    """
+
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+    pad: int
+    unknown: int
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Specials:
+        """Those of a transformers tokenizer."""
         probe = tokenizer("a", return_special_tokens_mask=True)
         inner = [i for i, special in enumerate(probe["special_tokens_mask"]) if not special]
-        self.prefix, self.suffix = probe["input_ids"][: inner[0]], probe["input_ids"][inner[-1] + 1 :]
-        special = len(self.prefix) + len(self.suffix)
+        ids, unknown = probe["input_ids"], tokenizer.unk_token_id
+        return cls(
+            prefix=tuple(ids[: inner[0]]),
+            suffix=tuple(ids[inner[-1] + 1 :]),
+            pad=tokenizer.pad_token_id or 0,
+            unknown=unknown if unknown is not None else tokenizer.mask_token_id or 0,
+            numbers=tuple(tokenizer.all_special_ids),
+        )
+
+
+class WordEncoder:
+    """Encodes sentences of words into windows for one tokenizer.
+
+    It is a transformers tokenizer, or, with its `specials`, a bare one of the tokenizers library.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        max_length: int,
+        max_positions: int | None = None,
+        specials: Specials | None = None,
+    ):
+        self.tokenizer = tokenizer
+        self.specials = Specials.of(tokenizer) if specials is None else specials
+        self._backend = tokenizer.backend_tokenizer if specials is None else tokenizer
+        self.limit = limit = min(max_length, max_positions or max_length)
+        special = len(self.specials.prefix) + len(self.specials.suffix)
         self.room = limit - special
         if self.room < 4:
             raise ModelError(
                 f"a maximum length of {limit} leaves no room for words; use at least {special + 4}"
             )
-        self.tokenizer = tokenizer
-        unknown = tokenizer.unk_token_id
-        self.unknown: int = unknown if unknown is not None else tokenizer.mask_token_id or 0
-        self.special = np.asarray(tokenizer.all_special_ids, np.int64)
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        return self.specials.prefix
+
+    @property
+    def suffix(self) -> tuple[int, ...]:
+        return self.specials.suffix
 
     def subwords(self, sentences: Sequence[Sequence[str]]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """For each sentence: the ids of its sub-words, and for each the number of its word."""
+        for chunk, ids, owner in self._chunks(sentences):
+            starts = _running([len(words) for words in chunk])
+            cuts = np.searchsorted(owner, starts).tolist()
+            for (a, b), first in zip(pairwise(cuts), starts.tolist(), strict=False):
+                yield ids[a:b], owner[a:b] - first
+
+    def encode(self, sentences: Sequence[Sequence[str]]) -> Encoded:
+        """All windows of all sentences. A sentence without words has none."""
+        parts = [self._windows(chunk, ids, owner) for chunk, ids, owner in self._chunks(sentences)]
+        n_words = sum(part.n_words for part in parts)
+        return Encoded(
+            ids=_concatenate([part.ids for part in parts], np.int32),
+            starts=_running(_concatenate([part.lengths for part in parts], np.int64)),
+            positions=_concatenate([part.positions for part in parts], np.int32),
+            words=np.arange(n_words),
+            word_starts=_running(_concatenate([np.diff(part.word_starts) for part in parts], np.int64)),
+            n_words=n_words,
+        )
+
+    def _chunks(
+        self, sentences: Sequence[Sequence[str]]
+    ) -> Iterator[tuple[Sequence[Sequence[str]], np.ndarray, np.ndarray]]:
+        """Thousands of sentences at a time: ids of their sub-words, and the word of each, counted on."""
+        backend = self._backend
+        # A text that spells a special token (`[SEP]`, `<mask>`) does not mean it. SentencePiece finds it
+        # in its vocabulary all the same; it becomes the unknown token.
+        # Nothing is set twice: other threads may be using the tokenizer.
+        if not backend.encode_special_tokens:
+            backend.encode_special_tokens = True
+        if backend.truncation is not None:
+            backend.no_truncation()
+        if backend.padding is not None:
+            backend.no_padding()
         for at in range(0, len(sentences), CHUNK):
             chunk = sentences[at : at + CHUNK]
             # The space before the first word too: a byte-level tokenizer would cut a word at the very
             # start of a text into other pieces than it does anywhere else.
             texts = [" " + " ".join(words) if words else "" for words in chunk]
-            # A text that spells a special token (`[SEP]`, `<mask>`) does not mean it. SentencePiece finds it
-            # in its vocabulary all the same; `_align` makes it unknown.
-            encoded = self.tokenizer(
-                texts, add_special_tokens=False, split_special_tokens=True, return_attention_mask=False,
-                return_offsets_mapping=True, verbose=False,
-            )  # fmt: skip
-            for words, ids, spans in zip(chunk, encoded["input_ids"], encoded["offset_mapping"], strict=True):
-                yield self._align(words, ids, spans)
+            found = backend.encode_batch(texts, add_special_tokens=False)
+            counts = np.fromiter(map(len, found), np.int64, len(found))
+            n = int(counts.sum())
+            ids = np.fromiter(chain.from_iterable(one.ids for one in found), np.int64, n)
+            flat = chain.from_iterable(chain.from_iterable(one.offsets for one in found))
+            spans = np.fromiter(flat, np.int64, 2 * n).reshape(-1, 2)
+            begins = _running([len(text) for text in texts])[:-1]
+            widths = np.fromiter((len(word) + 1 for words in chunk for word in words), np.int64)
+            ids[np.isin(ids, self.specials.numbers)] = self.specials.unknown
+            yield (
+                chunk,
+                *align(widths, ids, spans + np.repeat(begins, counts)[:, None], self.specials.unknown),
+            )
 
-    def _align(self, words: Sequence[str], ids: list[int], spans: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-        widths = np.fromiter(map(len, words), np.int64, len(words)) + 1
-        # The word of every character of the text; the space before a word is nobody's.
-        of_char = np.repeat(np.arange(len(words)), widths)
-        of_char[np.cumsum(widths) - widths] = -1
-        flat_ids, last = np.asarray(ids, np.int64), np.asarray(spans, np.int64).reshape(-1, 2)
-        flat_ids = np.where(np.isin(flat_ids, self.special), self.unknown, flat_ids)
-        wide = last[:, 1] > last[:, 0]
-        flat_ids, owner = flat_ids[wide], of_char[last[wide, 1] - 1]
-        flat_ids, owner = flat_ids[owner >= 0], np.maximum.accumulate(owner[owner >= 0])
-        found = np.zeros(len(words), bool)
-        found[owner] = True
-        lost = np.flatnonzero(~found)
-        if len(lost):
-            owner = np.concatenate([owner, lost])
-            flat_ids = np.concatenate([flat_ids, np.full(len(lost), self.unknown)])
-            order = np.argsort(owner, kind="stable")
-            owner, flat_ids = owner[order], flat_ids[order]
-        return flat_ids, owner
-
-    def encode(self, sentences: Sequence[Sequence[str]]) -> Encoded:
-        """All windows of all sentences. A sentence without words has none."""
-        ids: list[np.ndarray] = []
-        positions: list[np.ndarray] = []
-        words: list[np.ndarray] = []
-        prefix, suffix = np.asarray(self.prefix, np.int64), np.asarray(self.suffix, np.int64)
-        n_words = 0
-        for sentence, (flat, owner) in zip(sentences, self.subwords(sentences), strict=True):
-            firsts = np.flatnonzero(np.diff(owner, prepend=-1)) if len(owner) else owner
-            for start, stop, first_word, last_word in windows(firsts, len(flat), self.room):
-                ids.append(np.concatenate([prefix, flat[start:stop], suffix]))
-                positions.append(firsts[first_word:last_word] - start + len(prefix))
-                words.append(np.arange(n_words + first_word, n_words + last_word))
-            n_words += len(sentence)
+    def _windows(self, sentences: Sequence[Sequence[str]], ids: np.ndarray, owner: np.ndarray) -> Encoded:
+        firsts = np.flatnonzero(np.diff(owner, prepend=-1))  # every word has a first sub-word
+        word_starts = _running([len(words) for words in sentences])
+        begins = np.append(firsts, len(ids))[word_starts]
+        lengths = np.diff(begins)
+        table = np.stack([begins[:-1], begins[1:], word_starts[:-1], word_starts[1:]], 1)
+        rows = [table[(lengths > 0) & (lengths <= self.room)]]
+        for begin, end, first, last in table[lengths > self.room].tolist():
+            cut = windows(firsts[first:last] - begin, end - begin, self.room)
+            rows.append(np.array(cut) + np.array([begin, begin, first, first]))
+        table = np.concatenate(rows)
+        table = table[np.argsort(table[:, 2], kind="stable")]  # by their words, as the sentences stand
+        start, stop, first, last = table.T
         return Encoded(
-            ids=_concatenate(ids, np.int32),
-            starts=_starts(ids),
-            positions=_concatenate(positions, np.int32),
-            words=_concatenate(words, np.int64),
-            word_starts=_starts(positions),
-            n_words=n_words,
+            ids=_between(self.specials.prefix, ids, start, stop, self.specials.suffix),
+            starts=_running(stop - start + self.limit - self.room),
+            positions=firsts - np.repeat(start, last - first) + len(self.specials.prefix),
+            words=np.arange(len(firsts)),
+            word_starts=_running(last - first),
+            n_words=len(firsts),
         )
+
+
+def align(
+    widths: np.ndarray, ids: np.ndarray, spans: np.ndarray, unknown: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sub-words to words: the ids that belong to a word, in the order of the words, and the word of each.
+
+    The text is the words, each after a space; `widths` are their lengths with it. `spans` are the
+    characters of each sub-word. One that moves back (a normaliser may move characters) goes to the word
+    of the one before it; a word without any gets `unknown`.
+
+    >>> align(np.array([3, 2, 4]), np.array([7, 8, 9]), np.array([[0, 2], [2, 3], [5, 9]]), 0)
+    (array([7, 8, 0, 9]), array([0, 0, 1, 2]))
+    """
+    # The word of every character; the space before a word is nobody's.
+    of_char = np.repeat(np.arange(len(widths)), widths)
+    of_char[np.cumsum(widths) - widths] = -1
+    wide = spans[:, 1] > spans[:, 0]
+    ids, owner = ids[wide], of_char[spans[wide, 1] - 1]
+    ids, owner = ids[owner >= 0], np.maximum.accumulate(owner[owner >= 0])
+    found = np.zeros(len(widths), bool)
+    found[owner] = True
+    if len(lost := np.flatnonzero(~found)):
+        owner = np.concatenate([owner, lost])
+        ids = np.concatenate([ids, np.full(len(lost), unknown)])
+        order = np.argsort(owner, kind="stable")
+        owner, ids = owner[order], ids[order]
+    return ids, owner
 
 
 def windows(firsts: np.ndarray, length: int, room: int) -> list[tuple[int, int, int, int]]:
@@ -151,9 +237,30 @@ def windows(firsts: np.ndarray, length: int, room: int) -> list[tuple[int, int, 
     return [(b, b + room, first, last) for b, first, last in found if first < last]
 
 
+def _between(
+    prefix: Sequence[int], ids: np.ndarray, start: np.ndarray, stop: np.ndarray, suffix: Sequence[int]
+) -> np.ndarray:
+    """The pieces `ids[start:stop]` one after the other, each between `prefix` and `suffix`."""
+    lengths = stop - start
+    before = np.cumsum(lengths) - lengths
+    begins = before + np.arange(len(lengths)) * (len(prefix) + len(suffix))
+    ends = begins + len(prefix) + lengths
+    found = np.empty(int(lengths.sum()) + len(lengths) * (len(prefix) + len(suffix)), np.int32)
+    steps = np.arange(int(lengths.sum()))
+    found[steps + np.repeat(begins + len(prefix) - before, lengths)] = ids[
+        steps + np.repeat(start - before, lengths)
+    ]
+    for i, number in enumerate(prefix):
+        found[begins + i] = number
+    for i, number in enumerate(suffix):
+        found[ends + i] = number
+    return found
+
+
 def _concatenate(parts: list[np.ndarray], dtype: Any) -> np.ndarray:
     return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
 
 
-def _starts(parts: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum([len(part) for part in parts], dtype=np.int64)]).astype(np.int64)
+def _running(lengths: Any) -> np.ndarray:
+    """0, and the sums up to each length: where pieces of these lengths begin, and the end of the last."""
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)

@@ -19,7 +19,7 @@ from roster.errors import ConfigError
 from roster.files import atomic
 
 if TYPE_CHECKING:
-    from roster.infer.recogniser import Found
+    from roster.infer.recogniser import Found, Recogniser
 
 HELP = """\
 Find entities. INPUT is a file of any format roster reads, a folder of .txt files, or standard input
@@ -48,16 +48,16 @@ def run(args: argparse.Namespace) -> int:
 
     if args.to and not args.output:
         raise ConfigError("--to needs a file to write: give -o OUT")
-    sentences: Iterable[Sentence] = _stdin() if args.input == "-" else read(args.input, args.format)
     ner = load(args.model, args.device)
-    # A person who types waits for each answer; a stream is read in batches.
-    live = args.input == "-" and sys.stdin.isatty()
-    found = _counted(ner.find(sentences, 1 if live else 8192))
+    if args.output is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # JSON, whatever the terminal's own encoding is
+    if args.input == "-" and args.output is None and sys.stdin.isatty():
+        return _answer_each_line(ner)
+    sentences: Iterable[Sentence] = _stdin() if args.input == "-" else read(args.input, args.format)
+    found = _counted(ner.find(sentences))
     if args.output is None:
-        if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(encoding="utf-8")  # JSON, whatever the terminal's own encoding is
         for record in _records(found):
-            print(json.dumps(record, ensure_ascii=False), flush=live)
+            print(json.dumps(record, ensure_ascii=False))
         return 0
     from roster.corpus.io import format_of_name
 
@@ -67,6 +67,14 @@ def run(args: argparse.Namespace) -> int:
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
     else:
         write(args.output, (one.sentence for one in found), args.to)
+    return 0
+
+
+def _answer_each_line(ner: Recogniser) -> int:
+    """A person who types waits for each answer; only a stream is read in batches."""
+    for number, line in decoded(sys.stdin.buffer, Path("standard input")):
+        found = list(ner.find(split(line, str(number))))
+        print(json.dumps(_record(found), ensure_ascii=False), flush=True)
     return 0
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import closing
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from roster.backbone.alignment import WordEncoder
-from roster.corpus.formats.records import grouped
+from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
-from roster.model.batches import DeviceCorpus
+from roster.infer.batches import padded, plan, words_of
+from roster.infer.engine import Engine, load_engine
+from roster.infer.logits import probabilities
 from roster.model.decoding import decode
-from roster.model.folder import load_model
-from roster.model.reading import choose_device, read_probabilities
+from roster.model.folder import inner_model
 
 CHUNK_WORDS = 8192
+"""Words that are sorted into batches together, at least: enough to find windows of like length."""
+CHUNK_BATCHES = 4
+"""And at least so many batches for each worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,60 +57,120 @@ class Found:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A chunk whose batches are being read."""
+
+    sentences: list[Sentence]
+    encoded: Encoded
+    batches: list[tuple[np.ndarray, Future[np.ndarray]]]
+
+
 class Recogniser:
     """Finds entities. Calling it takes one text; `pipe` takes a stream of them."""
 
-    def __init__(self, folder: str | Path, device: str = "auto"):
-        model, tokenizer, facts = load_model(folder)
-        self.device = choose_device(device)
-        self.model = model.to(self.device)
-        self.types = facts.types
-        self._encoder = WordEncoder(tokenizer, facts.max_length)
-        self._pad: int = tokenizer.pad_token_id or 0
+    def __init__(self, engine: Engine):
+        self.engine = engine
+        self.types = engine.facts.types
+        self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)
 
     def __call__(self, text: str) -> list[Entity]:
         return next(self.pipe([text]))
 
     def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
-        """Entities of each text in turn; reads ahead only as far as a batch needs."""
-        for found in grouped(self.find(_sentences(texts)), lambda one: one.sentence):
-            yield [entity for one in found for entity in one.entities]
+        """Entities of each text in turn.
 
-    def find(self, sentences: Iterable[Sentence], chunk_words: int = CHUNK_WORDS) -> Iterator[Found]:
-        """Labels sentences in order, at constant memory."""
-        source = iter(sentences)
-        while chunk := _chunk(source, chunk_words):
-            yield from self._find(chunk)
+        Texts are taken a chunk ahead of the answers (`find` says how large it is). An error in taking them
+        comes after the answers to all texts before it.
+        """
+        sizes: deque[int] = deque()
+        with closing(self.find(_sentences(texts, sizes))) as found:
+            for one in found:
+                entities = one.entities
+                for _ in range(sizes.popleft() - 1):
+                    entities += next(found).entities
+                yield entities
 
-    def _find(self, sentences: list[Sentence]) -> Iterator[Found]:
-        encoded = self._encoder.encode([s.words for s in sentences])
-        p = read_probabilities(self.model, DeviceCorpus.put(encoded, self._pad, self.device)).cpu().numpy()
-        best, at = p.max(-1) if len(p) else p, 0
-        for sentence, spans in zip(
-            sentences, decode(self.model.kind, p, map(len, sentences), self.types), strict=True
-        ):
+    def find(
+        self, sentences: Iterable[Sentence], chunk_words: int | None = None
+    ) -> Generator[Found, None, None]:
+        """Labels sentences in order, at constant memory.
+
+        While the model reads one chunk of about `chunk_words` words, the next is taken from `sentences` and
+        tokenised. An error in taking them comes after the answers to all sentences before it.
+        """
+        with self.engine.pool() as pool:
+            begun: deque[_Begun] = deque()
+            for chunk, error in chunks(sentences, chunk_words or self._chunk_words):
+                begun.append(self._begin(chunk, pool))
+                while begun and (error or len(begun) > 1):
+                    yield from self._finish(begun.popleft())
+                if error:
+                    raise error
+            while begun:
+                yield from self._finish(begun.popleft())
+
+    def logits(self, sentences: Iterable[Sentence]) -> np.ndarray:
+        """The heads' raw output for every word, [words, classes], for sentences that fit in memory."""
+        with self.engine.pool() as pool:
+            return self._collect(self._begin(list(sentences), pool))
+
+    def _begin(self, sentences: list[Sentence], pool: Executor) -> _Begun:
+        encoded = self.engine.encoder.encode([s.words for s in sentences])
+        batches = plan(encoded.lengths, self.engine.tokens)
+        return _Begun(
+            sentences, encoded, [(rows, pool.submit(self._read, encoded, rows)) for rows in batches]
+        )
+
+    def _read(self, encoded: Encoded, rows: np.ndarray) -> np.ndarray:
+        return self.engine.logits(*padded(encoded, rows, self.engine.pad))
+
+    def _collect(self, begun: _Begun) -> np.ndarray:
+        found = np.empty((begun.encoded.n_words, self.engine.facts.classes), np.float32)
+        for rows, future in begun.batches:
+            found[words_of(begun.encoded, rows)] = future.result()
+        return found
+
+    def _finish(self, begun: _Begun) -> Iterator[Found]:
+        p = probabilities(self.engine.facts.kind, self._collect(begun))
+        best, at = p.max(-1), 0
+        spans_of = decode(self.engine.facts.kind, p, map(len, begun.sentences), self.types)
+        for sentence, spans in zip(begun.sentences, spans_of, strict=True):
             yield Found(sentence.with_spans(spans), tuple(_score(best, at, span) for span in spans))
             at += len(sentence)
 
 
 def load(folder: str | Path, device: str = "auto") -> Recogniser:
-    """The recogniser in a model folder (or in a run folder, which has one)."""
-    folder = Path(folder)
-    inner = folder / "model"
-    return Recogniser(inner if not (folder / "roster.json").is_file() and inner.is_dir() else folder, device)
+    """The recogniser in a model folder (or in a run folder, which has one), trained or exported."""
+    return Recogniser(load_engine(inner_model(folder), device))
 
 
-def _sentences(texts: Iterable[str]) -> Iterator[Sentence]:
-    for number, text in enumerate(texts):  # the number keeps equal texts apart
-        yield from split(text, str(number))
+def chunks(sentences: Iterable[Sentence], words: int) -> Iterator[tuple[list[Sentence], Exception | None]]:
+    """Sentences with about so many words together; with the last, the error that ended them, if any."""
+    source, chunk, total = iter(sentences), list[Sentence](), 0
+    while True:
+        try:
+            sentence = next(source, None)
+        except Exception as error:
+            yield chunk, error
+            return
+        if sentence is None:
+            if chunk:
+                yield chunk, None
+            return
+        chunk.append(sentence)
+        total += len(sentence) + 1
+        if total >= words:
+            yield chunk, None
+            chunk, total = [], 0
 
 
-def _chunk(source: Iterator[Sentence], words: int) -> list[Sentence]:
-    chunk, total = [], 0
-    while total < words and (one := list(islice(source, 1))):
-        chunk.append(one[0])
-        total += len(one[0]) + 1
-    return chunk
+def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
+    """Sentences of all texts; `sizes` gets the number of each text's."""
+    for text in texts:
+        found = split(text)
+        sizes.append(len(found))
+        yield from found
 
 
 def _score(best: np.ndarray, at: int, span: Span) -> float:

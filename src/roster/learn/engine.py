@@ -93,7 +93,7 @@ def choose_engine(config: Config, device: torch.device, encoder: Any, log: Calla
     try:
         if config.augmentation.enabled and config.augmentation.masked_lm:
             raise NotStackableError("its augmentations come from another model (augmentation.masked_lm)")
-        encoder_weights(encoder, shape_of(encoder))
+        encoder_weights(encoder)
     except NotStackableError as reason:
         if wanted == "fast":
             raise ConfigError(
@@ -112,8 +112,8 @@ def _compile(config: Config, device: torch.device, encoder: Any) -> Sequence[Fut
         return []
     from roster.model.stack import kernels  # Triton, which is of no use elsewhere
 
-    shape = shape_of(encoder)
-    weights = {weight.name: weight.shape for weight in encoder_weights(encoder, shape)}
+    shape = shape_of(encoder.config)
+    weights = {weight.name: weight.shape for weight in encoder_weights(encoder)}
     inner = weights["0.up.weight"][0]
     return kernels.prepare(shape, inner, fast_dtype(config.optimiser.precision, device), device)
 
@@ -138,5 +138,5 @@ def members_at_once(config: Config, device: torch.device, encoder: Any) -> int:
 def _kept_per_subword(encoder: Any) -> int:
     """Numbers that a pass keeps of each sub-word: about 20 times the width in each layer, and 4 more of it in
     the feed-forward network for each of its two sides."""
-    shape = shape_of(encoder)
+    shape = shape_of(encoder.config)
     return shape.layers * 28 * shape.width

@@ -1,33 +1,54 @@
 """A trained model as a folder that needs nothing else: no hub, no backbone, no pickles.
 
-model/roster.json          kind of model, types, maximum length
-model/config.json          the encoder's architecture (Hugging Face)
-model/tokenizer.json ...   its tokenizer
-model/model.safetensors    all weights
+model/roster.json          kind of model, types, maximum length, special tokens
+model/tokenizer.json ...   the encoder's tokenizer
 model/config.toml          the config of the run that made it
+
+and, as training leaves it (layout 1),
+
+model/config.json          the encoder's architecture (Hugging Face)
+model/model.safetensors    all weights
+
+or, as `roster export` makes it (layout 2),
+
+model/model.onnx           the whole model as a graph
+model/parity.json          how it compares with the original
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from roster.backbone.alignment import Specials, WordEncoder
+from roster.backbone.loading import bare_tokenizer, load_tokenizer
 from roster.errors import ModelError
 from roster.files import atomic_folder, write_json, write_text
-from roster.model.heads import HEADS, OneHead, TwoHeads
-from roster.model.weights import load_tensors, save_tensors
+from roster.model.decoding import SPANS
 
-LAYOUT = 1
+if TYPE_CHECKING:
+    from roster.model.heads import OneHead, TwoHeads
+
+TRAINED, EXPORTED = 1, 2
 
 
 @dataclass(frozen=True)
 class ModelFacts:
+    """What `roster.json` says. Folders of earlier versions do not know their special tokens."""
+
     kind: str
     types: tuple[str, ...]
     max_length: int
-    layout: int = LAYOUT
+    layout: int = TRAINED
+    specials: Specials | None = None
+
+    @property
+    def classes(self) -> int:
+        """How many logits a word has: one for each class, or the entity head's and one for each type."""
+        return 1 + len(self.types) * (2 if self.kind == "one-head" else 1)
 
 
 def save_model(
@@ -38,12 +59,14 @@ def save_model(
     max_length: int,
     config: str,
 ) -> None:
+    from roster.model.weights import save_tensors
+
     with atomic_folder(folder) as part:
         model.encoder.config.save_pretrained(part)
         _save_tokenizer(tokenizer, part)
         save_tensors(part / "model.safetensors", model.state_dict())
         write_text(part / "config.toml", config)
-        write_json(part / "roster.json", asdict(ModelFacts(model.kind, types, max_length)))
+        write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, Specials.of(tokenizer)))
 
 
 def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
@@ -57,10 +80,16 @@ def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]:
     """Model (on the CPU, in evaluation mode), tokenizer and facts."""
-    from roster.backbone.loading import encoder_from_config, load_tokenizer
+    from roster.backbone.loading import encoder_from_config
+    from roster.model.heads import HEADS
+    from roster.model.weights import load_tensors
 
     folder = Path(folder)
     facts = read_facts(folder)
+    if facts.layout != TRAINED:
+        raise ModelError(
+            f"{folder} is an export, which has no weights of its own; use the model it came from"
+        )
     encoder = encoder_from_config(folder)
     tokenizer = load_tokenizer(str(folder))
     model = HEADS[facts.kind](encoder, len(facts.types))
@@ -73,8 +102,26 @@ def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]
     return model.eval(), tokenizer, facts
 
 
+def load_word_encoder(folder: Path, facts: ModelFacts) -> WordEncoder:
+    """The model's tokenizer, without transformers where the folder says all that is needed."""
+    if facts.specials is None:
+        return WordEncoder(load_tokenizer(str(folder)), facts.max_length)
+    return WordEncoder(bare_tokenizer(folder), facts.max_length, specials=facts.specials)
+
+
 def is_model(path: str | Path) -> bool:
     return (Path(path) / "roster.json").is_file()
+
+
+def inner_model(folder: str | Path) -> Path:
+    """The model folder itself, or the one in a run folder."""
+    folder = Path(folder)
+    inner = folder / "model"
+    return inner if not is_model(folder) and inner.is_dir() else folder
+
+
+def write_facts(folder: Path, facts: ModelFacts) -> None:
+    write_json(folder / "roster.json", asdict(facts))
 
 
 def read_facts(folder: Path) -> ModelFacts:
@@ -88,12 +135,23 @@ def read_facts(folder: Path) -> ModelFacts:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         facts = ModelFacts(
-            found["kind"], tuple(found["types"]), int(found["max_length"]), int(found["layout"])
+            found["kind"],
+            tuple(found["types"]),
+            int(found["max_length"]),
+            int(found["layout"]),
+            _specials(found.get("specials")),
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path} is damaged: {error}") from None
-    if facts.layout != LAYOUT or facts.kind not in HEADS:
+    if facts.layout not in (TRAINED, EXPORTED) or facts.kind not in SPANS:
         raise ModelError(
             f"{folder} was made by another version of roster (layout {facts.layout}, kind {facts.kind})"
         )
     return facts
+
+
+def _specials(found: Mapping[str, Any] | None) -> Specials | None:
+    if found is None:
+        return None
+    lists = {name: tuple(map(int, found[name])) for name in ("prefix", "suffix", "numbers")}
+    return Specials(pad=int(found["pad"]), unknown=int(found["unknown"]), **lists)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roster.backbone.alignment import WordEncoder, windows
+from roster.backbone.alignment import Specials, WordEncoder, align, windows
 from roster.backbone.loading import load_tokenizer
 from roster.errors import ModelError
 
@@ -53,7 +53,7 @@ def test_every_word_is_classified_once(
     assert encoded.words.tolist() == list(range(n))
     assert len(encoded.positions) == n
     assert (encoded.lengths <= 24).all()
-    special = set(encoder.tokenizer.all_special_ids) - {encoder.unknown}
+    special = set(encoder.tokenizer.all_special_ids) - {encoder.specials.unknown}
     for i in range(encoded.n_windows):
         ids = encoded.ids[encoded.starts[i] : encoded.starts[i + 1]].tolist()
         positions = encoded.positions[encoded.word_starts[i] : encoded.word_starts[i + 1]].tolist()
@@ -93,9 +93,9 @@ def test_a_word_without_sub_words_is_unknown(encoders: dict[str, WordEncoder]) -
     assert ids[0] == ids[2] != ids[1]
 
 
-def test_pieces_that_point_back_stay_in_order(encoders: dict[str, WordEncoder]) -> None:
+def test_pieces_that_point_back_stay_in_order() -> None:
     """A normaliser may move characters; a word's sub-words still come after those of the word before."""
-    ids, owner = encoders["bpe"]._align(["ab", "cd"], [7, 8, 9], [(1, 3), (4, 6), (1, 3)])
+    ids, owner = align(np.array([3, 3]), np.array([7, 8, 9]), np.array([(1, 3), (4, 6), (1, 3)]), 0)
     assert (ids.tolist(), owner.tolist()) == ([7, 8, 9], [0, 1, 1])
 
 
@@ -189,3 +189,54 @@ def test_bundled_tokenizer(tmp_path: Path) -> None:
     encoder = WordEncoder(load_tokenizer("roster-small-en"), 150)
     ((_, owner),) = encoder.subwords([["Angela", "Merkel", "\u200d", "👩‍💻", "visited", "Paris", "."]])
     assert sorted(set(owner.tolist())) == list(range(7))
+
+
+def plainly(encoder: WordEncoder, sentences: list[list[str]]) -> list[tuple[list[int], list[int], list[int]]]:
+    """Windows as (ids, positions, words), sentence by sentence and word by word."""
+    found, number = [], 0
+    for words in sentences:
+        pieces: list[int] = []
+        firsts: list[int] = []
+        if words:
+            ((ids, owner),) = encoder.subwords([words])
+            pieces = ids.tolist()
+            firsts = [owner.tolist().index(i) for i in range(len(words))]
+        for a, b, first, last in windows(np.array(firsts), len(pieces), encoder.room):
+            ids = [*encoder.prefix, *pieces[a:b], *encoder.suffix]
+            positions = [at - a + len(encoder.prefix) for at in firsts[first:last]]
+            found.append((ids, positions, list(range(number + first, number + last))))
+        number += len(words)
+    return found
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+@given(sentences=st.lists(st.lists(WORD | st.sampled_from(SPECIAL), max_size=40), max_size=6))
+@settings(max_examples=40)
+def test_windows_are_those_of_each_sentence_alone(
+    name: str, sentences: list[list[str]], encoders: dict[str, WordEncoder]
+) -> None:
+    encoder = encoders[name]
+    e = encoder.encode(sentences)
+    found = []
+    for i in range(e.n_windows):
+        words = slice(e.word_starts[i], e.word_starts[i + 1])
+        ids = e.ids[e.starts[i] : e.starts[i + 1]].tolist()
+        found.append((ids, e.positions[words].tolist(), e.words[words].tolist()))
+    assert found == plainly(encoder, sentences)
+
+
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_a_bare_tokenizer_does_the_same(name: str, tokenizers: dict[str, Any], tmp_path: Path) -> None:
+    """That of the tokenizers library, from the file, whatever padding and truncation the file asks for."""
+    from tokenizers import Tokenizer
+
+    tokenizers[name].save_pretrained(tmp_path)
+    bare = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    bare.enable_truncation(5)
+    bare.enable_padding(length=9)
+    specials = Specials.of(tokenizers[name])
+    sentences = [["Anna", "[SEP]", "<mask>", "l'été", "👩‍💻", "\u200b"], [], ["talking"] * 60]
+    mine = WordEncoder(bare, 24, specials=specials).encode(sentences)
+    theirs = WordEncoder(tokenizers[name], 24).encode(sentences)
+    for field in ("ids", "starts", "positions", "words", "word_starts"):
+        assert np.array_equal(getattr(mine, field), getattr(theirs, field)), field

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import shutil
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,17 +16,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roster.backbone.alignment import WordEncoder
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
-from roster.infer.recogniser import Recogniser, load
+from roster.infer.recogniser import Entity, Recogniser, chunks, load
 from roster.model.batches import DeviceCorpus
+from roster.model.folder import load_model
 from roster.model.reading import read_probabilities
 from roster.scores import evaluate_sentences
 
 
-@pytest.fixture(scope="session")
-def recogniser(trained: Path) -> Recogniser:
-    return load(trained, "cpu")
+@pytest.fixture(scope="session", params=["torch", "onnx"])
+def recogniser(request: pytest.FixtureRequest, trained: Path, exported: Path) -> Recogniser:
+    """Read by either engine, with more workers than most machines that run this have cores."""
+    found = load(trained if request.param == "torch" else exported, "cpu")
+    found.engine.workers = 3
+    return found
 
 
 def test_it_knows_the_toy_task(recogniser: Recogniser, toy: list[Sentence]) -> None:
@@ -118,11 +127,12 @@ def test_pipe_reads_ahead_only_a_chunk(recogniser: Recogniser) -> None:
     assert len(taken) < 30
 
 
-def test_the_score_is_the_mean_probability_of_the_words(recogniser: Recogniser) -> None:
+def test_the_score_is_the_mean_probability_of_the_words(recogniser: Recogniser, trained: Path) -> None:
     sentence = Sentence.from_words(["then", "Anna", "Berg", "saw", "Rome"])
     (found,) = recogniser.find([sentence])
-    encoded = recogniser._encoder.encode([sentence.words])
-    p = read_probabilities(recogniser.model, DeviceCorpus.put(encoded, recogniser._pad, torch.device("cpu")))
+    model, tokenizer, facts = load_model(trained)
+    encoded = WordEncoder(tokenizer, facts.max_length).encode([sentence.words])
+    p = read_probabilities(model, DeviceCorpus.put(encoded, tokenizer.pad_token_id, torch.device("cpu")))
     best = p.max(-1).values.tolist()
     assert found.sentence.spans
     for span, score in zip(found.sentence.spans, found.scores, strict=True):
@@ -138,3 +148,119 @@ def test_folders(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match="is not a model"):
         load(tmp_path / "empty")
+
+
+def test_a_folder_from_before(trained: Path, tmp_path: Path) -> None:
+    """One whose roster.json does not name the special tokens."""
+    old = shutil.copytree(trained, tmp_path / "m")
+    facts = json.loads((old / "roster.json").read_text())
+    assert facts.pop("specials")
+    assert facts["layout"] == 1
+    (old / "roster.json").write_text(json.dumps(facts))
+    text = "Anna went to Paris , then [UNK] <mask> 👩‍💻 saw Carl ."
+    assert load(old, "cpu")(text) == load(trained, "cpu")(text)
+
+
+class BrokenError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("good", [0, 1, 7, 300])
+def test_an_error_of_the_input_comes_where_it_is(good: int, recogniser: Recogniser) -> None:
+    """After the answers to all texts before it, however far ahead texts are read."""
+
+    def texts() -> Iterator[str]:
+        for i in range(good):
+            yield "Anna went to Paris . Carl saw the house with Dora ." * (1 + i % 7)
+        raise BrokenError
+
+    found: list[list[Entity]] = []
+    with pytest.raises(BrokenError):
+        found.extend(recogniser.pipe(texts()))
+    assert len(found) == good
+    assert all(found)
+
+
+def workers() -> list[str]:
+    return [t.name for t in threading.enumerate() if t.name.startswith("roster")]
+
+
+def endless() -> Iterator[str]:
+    while True:
+        yield "Anna went to Paris and saw the house with Carl . " * 40
+
+
+def test_no_thread_is_left(recogniser: Recogniser) -> None:
+    """At the end, when closed early, when dropped, and after an error."""
+    list(recogniser.pipe(["Anna went to Paris ."] * 20))
+    assert not workers()
+    stream = recogniser.pipe(endless())
+    next(stream)
+    assert workers()
+    stream.close()
+    assert not workers()
+    stream = recogniser.pipe(endless())
+    next(stream)
+    del stream
+    gc.collect()
+    assert not workers()
+
+
+def test_the_callers_threads_stay_as_they_were(trained: Path) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        ner = load(trained, "cpu")
+        assert ner.engine.workers == 2
+        list(ner.pipe(["Anna went to Paris ."] * 5))
+        assert torch.get_num_threads() == 2
+        with ThreadPoolExecutor(1) as fresh:
+            assert fresh.submit(torch.get_num_threads).result() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_several_threads_may_ask(recogniser: Recogniser) -> None:
+    texts = [f"Anna went to Paris and saw {'the house with ' * (i % 5)}Carl ." for i in range(200)]
+    alone = list(recogniser.pipe(texts))
+    with ThreadPoolExecutor(4) as several:
+        for found in several.map(lambda _: list(recogniser.pipe(texts)), range(8)):
+            assert found == alone
+
+
+def test_an_error_of_the_model_is_not_swallowed(
+    recogniser: Recogniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arrays: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(recogniser.engine, "logits", broken)
+    with pytest.raises(MemoryError):
+        list(recogniser.pipe(["Anna went to Paris ."]))
+    assert not workers()
+
+
+def test_a_megabyte_on_one_line(recogniser: Recogniser) -> None:
+    """Without a full stop: one sentence of many windows, after characters outside the basic plane."""
+    text = "\U0001f468\u200d\U0001f680 " * 9 + "Anna went to Paris and then " * 2**15
+    assert len(text) > 9e5
+    found = recogniser(text)
+    assert all(text[e.start : e.end] == e.text for e in found)
+    assert sum(e.text == "Anna" for e in found) > 0.9 * 2**15
+    assert found[-1].start > len(text) - 40
+
+
+def test_only_signs(recogniser: Recogniser) -> None:
+    for text in ("...", "?!", "\u200b", "\U0001f600\U0001f680", "- - -", "\x00"):
+        assert all(text[e.start : e.end] == e.text for e in recogniser(text))
+
+
+@given(sizes=st.lists(st.integers(0, 9), max_size=20), words=st.integers(1, 12))
+def test_chunks(sizes: list[int], words: int) -> None:
+    sentences = [Sentence.from_words(["a"] * n) for n in sizes]
+    found = [chunk for chunk, error in chunks(sentences, words) if error is None]
+    assert [s for chunk in found for s in chunk] == sentences
+    for chunk in found:
+        assert chunk
+        # It ended with the sentence that filled it.
+        assert sum(len(s) + 1 for s in chunk[:-1]) < words

@@ -6,6 +6,7 @@ and a norm, then layers of self-attention and a GELU network, each followed by a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,8 @@ class Weight:
     shape: tuple[int, ...]
 
 
-def shape_of(encoder: Any) -> Shape:
-    """The shape of a Hugging Face encoder, or `NotStackableError`."""
-    config: Any = encoder.config
+def shape_of(config: Any) -> Shape:
+    """The shape of an encoder from its Hugging Face config, or `NotStackableError`."""
     kind = config.model_type
     if kind == "distilbert":
         _need(config.activation == "gelu", f"its activation is {config.activation}")
@@ -75,10 +75,10 @@ def _need(condition: bool, otherwise: str) -> None:
         raise NotStackableError(otherwise)
 
 
-def encoder_weights(encoder: Any, shape: Shape) -> list[Weight]:
-    """All weights of an encoder; an encoder with any other parameter cannot be stacked."""
-    sizes = {name: tuple(p.shape) for name, p in encoder.named_parameters()}
-    distil = encoder.config.model_type == "distilbert"
+def weights_of(config: Any, sizes: Mapping[str, Sequence[int]]) -> list[Weight]:
+    """All weights of an encoder whose parameters have these sizes; one with any other cannot be stacked."""
+    shape, distil = shape_of(config), config.model_type == "distilbert"
+    sizes = {name: tuple(size) for name, size in sizes.items()}
     found = []
 
     def take(name: str, *sources: str) -> None:
@@ -104,6 +104,11 @@ def encoder_weights(encoder: Any, shape: Shape) -> list[Weight]:
             take_both(f"{i}.{ours}", *(at + one for one in theirs))
     _need(not sizes, f"it has {next(iter(sizes), '')} besides")
     return found
+
+
+def encoder_weights(encoder: Any) -> list[Weight]:
+    """All weights of an encoder of transformers."""
+    return weights_of(encoder.config, {name: p.shape for name, p in encoder.named_parameters()})
 
 
 _BERT = {

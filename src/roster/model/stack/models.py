@@ -25,12 +25,12 @@ class Stack:
     def __init__(self, plain: TwoHeads | OneHead, k: int, dtype: torch.dtype, device: torch.device,
                  *, training: bool = True):  # fmt: skip
         self.kind, self.k, self.dtype, self.device = plain.kind, k, dtype, device
-        self.shape = shape_of(plain.encoder)
+        self.shape = shape_of(plain.encoder.config)
         self.head_dropout = plain.dropout.p
         self.sizes = {name: p.shape[0] for name, p in plain.named_parameters()}
         weights = [
             (replace(w, sources=tuple(f"encoder.{s}" for s in w.sources)), Group(False, len(w.shape) > 1))
-            for w in encoder_weights(plain.encoder, self.shape)
+            for w in encoder_weights(plain.encoder)
         ]
         for kind in ("weight", "bias"):
             names = tuple(f"{name}.{kind}" for name in plain.heads)

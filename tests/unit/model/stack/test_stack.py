@@ -195,11 +195,11 @@ def test_bf16_keeps_float32_masters(backbones: dict[str, Path], toy: list[Senten
 @pytest.mark.parametrize("name", ["modernbert", "deberta-v2"])
 def test_what_cannot_be_stacked(name: str, backbones: dict[str, Path]) -> None:
     with pytest.raises(NotStackableError, match=name):
-        shape_of(load_encoder(str(backbones[name])))
+        shape_of(load_encoder(str(backbones[name])).config)
 
 
 def test_another_activation_cannot_be_stacked(backbones: dict[str, Path]) -> None:
     encoder = load_encoder(str(backbones["bert"]))
     encoder.config.hidden_act = "relu"
     with pytest.raises(NotStackableError, match="relu"):
-        shape_of(encoder)
+        shape_of(encoder.config)

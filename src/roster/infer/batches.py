@@ -1,0 +1,56 @@
+"""Windows of like length in one batch, so that little of it is padding; numpy only."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from roster.backbone.alignment import Encoded
+
+
+class Padded(NamedTuple):
+    """`ids` and `mask` [rows, length]; a word has its state at place `at` of rows x length."""
+
+    ids: np.ndarray
+    mask: np.ndarray
+    at: np.ndarray
+
+
+def plan(lengths: np.ndarray, tokens: int) -> list[np.ndarray]:
+    """All windows once, by falling length, at most `tokens` sub-words (padding counted) in a batch.
+
+    >>> [rows.tolist() for rows in plan(np.array([2, 9, 4, 3, 2]), 8)]
+    [[1], [2, 3], [0, 4]]
+    """
+    order = np.argsort(-lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        size = max(1, tokens // int(lengths[order[start]]))
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+def padded(encoded: Encoded, rows: np.ndarray, pad: int) -> Padded:
+    """Some windows as one batch."""
+    lengths = encoded.lengths[rows]
+    width = int(lengths.max())
+    inside = np.arange(width) < lengths[:, None]
+    ids = np.full(inside.shape, pad, np.int64)
+    ids[inside] = encoded.ids[_ranges(encoded.starts[rows], lengths)]
+    counts = encoded.word_starts[rows + 1] - encoded.word_starts[rows]
+    at = encoded.positions[_ranges(encoded.word_starts[rows], counts)].astype(np.int64)
+    return Padded(ids, inside.astype(np.int64), at + np.repeat(np.arange(len(rows)) * width, counts))
+
+
+def words_of(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
+    """The numbers of the words that these windows classify, in the order of `Padded.at`."""
+    starts = encoded.word_starts[rows]
+    return encoded.words[_ranges(starts, encoded.word_starts[rows + 1] - starts)]
+
+
+def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """`starts[0], starts[0] + 1, ...`, as many as `lengths` says, then those of the next."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

@@ -1,0 +1,70 @@
+"""What computes the logits of words: torch, or ONNX Runtime for an exported model.
+
+On a CPU an engine reads as many small batches at the same time as there are cores, each on one core. That
+needs no waiting inside a matrix product, keeps a batch in the core's own cache, and lets tokenisation and
+decoding go on beside it. On a GPU batches are wide and one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from roster.backbone.alignment import WordEncoder
+from roster.model.folder import EXPORTED, ModelFacts, load_word_encoder, read_facts
+
+CPU_TOKENS = 384
+"""Sub-words in a batch for one core; measured, with little between 256 and 768."""
+
+
+class Engine(ABC):
+    """A model that is ready to read."""
+
+    def __init__(self, folder: Path, facts: ModelFacts):
+        self.facts = facts
+        self.encoder: WordEncoder = load_word_encoder(folder, facts)
+        self.pad = self.encoder.specials.pad
+        self.workers = 1
+        self.tokens = CPU_TOKENS
+
+    @abstractmethod
+    def logits(self, ids: np.ndarray, mask: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """One batch, `ids` and `mask` [rows, length], to [words, classes], float32.
+
+        The state of word i is that at place `at[i]` of rows x length. Threads may call it at the same time.
+        """
+
+    @contextmanager
+    def pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Threads for `logits`; when it ends they are gone, and what had not begun is dropped."""
+        pool = ThreadPoolExecutor(self.workers, "roster")
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def load_engine(folder: Path, device: str = "auto") -> Engine:
+    """The engine for a model folder; torch is not imported for an export."""
+    facts = read_facts(folder)
+    if facts.layout == EXPORTED:
+        from roster.infer.onnx_engine import OnnxEngine
+
+        return OnnxEngine(folder, facts, device)
+    from roster.infer.torch_engine import TorchEngine
+
+    return TorchEngine(folder, facts, device)
+
+
+def cores() -> int:
+    """How many this process may use; `OMP_NUM_THREADS` can make them fewer, as it does for torch."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

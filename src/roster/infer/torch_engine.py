@@ -1,0 +1,65 @@
+"""A trained model, read with torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from roster.infer.bert import bert_reader
+from roster.infer.engine import CPU_TOKENS, Engine
+from roster.model.batches import Batch
+from roster.model.folder import ModelFacts, load_model
+from roster.model.heads import OneHead, TwoHeads
+from roster.model.reading import TOKENS, arithmetic, choose_device
+
+
+class TorchEngine(Engine):
+    def __init__(self, folder: Path, facts: ModelFacts, device: str = "auto"):
+        super().__init__(folder, facts)
+        self.device = choose_device(device)
+        self.reader = load_reader(folder, facts).to(self.device)
+        on_cpu = self.device.type == "cpu"
+        self.workers = torch.get_num_threads() if on_cpu else 1
+        self.tokens = CPU_TOKENS if on_cpu else TOKENS.get(self.device.type, 2048)
+
+    @torch.inference_mode()
+    def logits(self, ids: np.ndarray, mask: np.ndarray, at: np.ndarray) -> np.ndarray:
+        with arithmetic(self.device):
+            found = self.reader(*(torch.from_numpy(x).to(self.device) for x in (ids, mask, at)))
+        result: np.ndarray = found.float().cpu().numpy()
+        return result
+
+    @contextmanager
+    def pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Each worker has one of torch's threads; the caller's setting stays as it was."""
+        threads = torch.get_num_threads()
+        pool = ThreadPoolExecutor(self.workers, "roster", lambda: torch.set_num_threads(1))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+            torch.set_num_threads(threads)
+
+
+def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
+    """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else one of transformers."""
+    found = bert_reader(folder, facts)
+    return HubReader(load_model(folder)[0]).eval() if found is None else found
+
+
+class HubReader(nn.Module):
+    """A model whose encoder is one of transformers."""
+
+    def __init__(self, model: TwoHeads | OneHead):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, mask: Tensor, at: Tensor) -> Tensor:
+        found = self.model(Batch(ids, mask, at, at))
+        return torch.cat([found[0].unsqueeze(-1), found[1]], -1) if isinstance(found, tuple) else found
