@@ -276,10 +276,10 @@ def measure_ceilings(device_name: str, precision: str) -> Ceilings:
     """The best of some tries, on the device and at the precision that training uses."""
     import torch
 
-    from roster.model.reading import choose_device
+    from roster.model.reading import choose_device, number_type
 
     device = choose_device(device_name)
-    dtype = numbers(device, precision)
+    dtype = number_type(device, precision)
     n, size = PRODUCT.get(device.type, 2048), COPY.get(device.type, 2**28)
     a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
     source = torch.ones(size // FLOAT, device=device)
@@ -292,17 +292,6 @@ def measure_ceilings(device_name: str, precision: str) -> Ceilings:
         )
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     return Ceilings(name, str(dtype).removeprefix("torch."), 2 * n**3 / product, 2 * size / moved)
-
-
-def numbers(device: Any, precision: str) -> Any:
-    """The type of the numbers that training multiplies there."""
-    import torch
-
-    from roster.model.reading import arithmetic
-
-    one = torch.ones(1, 1, device=device)
-    with arithmetic(device, precision):
-        return (one @ one).dtype
 
 
 def _fastest(work: Callable[[], Any], device: Any) -> float:

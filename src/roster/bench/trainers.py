@@ -74,7 +74,7 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
     """A look at the device, and what the config has to do on each data set: the phases of `floor.py`, or a
     `message` why there are none."""
     from roster.learn.task import max_positions
-    from roster.model.reading import choose_device
+    from roster.model.reading import choose_device, number_type
 
     yield from look(config)
     chosen = from_dict(config)
@@ -86,7 +86,7 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
         yield {"counted": [{"message": f"not counted for {kinds}"}] * len(datasets)}
         return
     words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, max_positions(name))
-    weight = least.numbers(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
+    weight = number_type(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
     counted = []
     for dataset in datasets:
         data = load_dataset(dataset)

@@ -17,21 +17,6 @@ class Padded(NamedTuple):
     at: np.ndarray
 
 
-def plan(lengths: np.ndarray, tokens: int) -> list[np.ndarray]:
-    """All windows once, by falling length, at most `tokens` sub-words (padding counted) in a batch.
-
-    >>> [rows.tolist() for rows in plan(np.array([2, 9, 4, 3, 2]), 8)]
-    [[1], [2, 3], [0, 4]]
-    """
-    order = np.argsort(-lengths, kind="stable")
-    batches, start = [], 0
-    while start < len(order):
-        size = max(1, tokens // int(lengths[order[start]]))
-        batches.append(order[start : start + size])
-        start += size
-    return batches
-
-
 def padded(encoded: Encoded, rows: np.ndarray, pad: int) -> Padded:
     """Some windows as one batch."""
     lengths = encoded.lengths[rows]

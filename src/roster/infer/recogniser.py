@@ -15,11 +15,12 @@ import numpy as np
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
-from roster.infer.batches import padded, plan, words_of
+from roster.infer.batches import padded, words_of
 from roster.infer.engine import Engine, load_engine
 from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
+from roster.model.plan import plan
 
 CHUNK_WORDS = 8192
 """Words that are sorted into batches together, at least: enough to find windows of like length."""

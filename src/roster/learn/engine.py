@@ -14,6 +14,7 @@ from roster.errors import ConfigError
 from roster.learn import fast, loop
 from roster.learn.loop import AfterEpoch, Checkpoint, Models, Objective, PlainModels, Schedule
 from roster.model.heads import OneHead, TwoHeads
+from roster.model.reading import number_type
 from roster.model.stack.family import NotStackableError, encoder_weights, shape_of
 from roster.model.stack.models import Stack
 
@@ -73,16 +74,11 @@ class FastEngine:
     def take(self, models: Sequence[Plain]) -> Stack:
         for kernel in self.kernels:
             kernel.result()
-        return Stack.of(models, fast_dtype(self.config.optimiser.precision, self.device), self.device)
+        return Stack.of(models, number_type(self.device, self.config.optimiser.precision), self.device)
 
     def fit(self, models: Stack, objective: Objective, schedule: Schedule, seeds: Sequence[int],
             **options: Any) -> list[dict[str, Any]]:  # fmt: skip
         return fast.fit(models, objective, schedule, self.config.optimiser, seeds, **options)
-
-
-def fast_dtype(precision: str, device: torch.device) -> torch.dtype:
-    low = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
-    return torch.bfloat16 if low else torch.float32
 
 
 def choose_engine(config: Config, device: torch.device, encoder: Any, log: Callable[[str], None]) -> Engine:
@@ -115,7 +111,7 @@ def _compile(config: Config, device: torch.device, encoder: Any) -> Sequence[Fut
     shape = shape_of(encoder.config)
     weights = {weight.name: weight.shape for weight in encoder_weights(encoder)}
     inner = weights["0.up.weight"][0]
-    return kernels.prepare(shape, inner, fast_dtype(config.optimiser.precision, device), device)
+    return kernels.prepare(shape, inner, number_type(device, config.optimiser.precision), device)
 
 
 def members_at_once(config: Config, device: torch.device, encoder: Any) -> int:

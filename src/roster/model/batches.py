@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from roster.backbone.alignment import Encoded
+from roster.model.plan import plan
 
 POOL = 50  # batches whose sentences are sorted by length together
 
@@ -121,11 +122,6 @@ class DeviceCorpus:
     def reading_plan(self, tokens: int, rows: np.ndarray | None = None) -> list[np.ndarray]:
         """All windows, or those of `rows`, by falling length, at most `tokens` sub-words (padding counted) in
         a batch."""
-        order = np.arange(self.encoded.n_windows) if rows is None else rows
-        order = order[np.argsort(-self.encoded.lengths[order], kind="stable")]
-        plan, start = [], 0
-        while start < len(order):
-            size = max(1, tokens // max(1, int(self.encoded.lengths[order[start]])))
-            plan.append(order[start : start + size])
-            start += size
-        return plan
+        if rows is None:
+            return plan(self.encoded.lengths, tokens)
+        return [rows[part] for part in plan(self.encoded.lengths[rows], tokens)]

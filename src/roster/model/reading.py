@@ -19,7 +19,7 @@ TOKENS = {"cuda": 32768, "cpu": 2048}
 def choose_device(name: str = "auto") -> torch.device:
     from roster.errors import ConfigError
 
-    # cuDNN's attention makes a plan for every shape it meets, half a second each; sentences have many.
+    # cuDNN's attention makes a plan for every shape it meets, and sentences have many.
     torch.backends.cuda.enable_cudnn_sdp(False)
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -31,11 +31,16 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def number_type(device: torch.device, precision: str = "auto") -> torch.dtype:
+    """What matrix products are made of: bf16 on a GPU, float32 on a CPU, unless told otherwise."""
+    low = precision == "bfloat16" or (precision == "auto" and device.type == "cuda")
+    return torch.bfloat16 if low else torch.float32
+
+
 def arithmetic(device: torch.device, precision: str = "auto") -> AbstractContextManager[Any]:
-    """bf16 matrix products on a GPU, float32 on a CPU, unless told otherwise."""
-    if precision == "bfloat16" or (precision == "auto" and device.type == "cuda"):
-        return torch.autocast(device.type, torch.bfloat16)
-    return nullcontext()
+    """Matrix products in the numbers that `number_type` says; weights and all else stay float32."""
+    dtype = number_type(device, precision)
+    return nullcontext() if dtype == torch.float32 else torch.autocast(device.type, dtype)
 
 
 @contextmanager

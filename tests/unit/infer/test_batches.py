@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.backbone.alignment import Encoded
-from roster.infer.batches import padded, plan, words_of
+from roster.infer.batches import padded, words_of
+from roster.model.plan import plan
 
 WINDOW = st.integers(1, 9).flatmap(
     lambda n: st.tuples(

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from roster.backbone.loading import load_masked_lm
-from roster.config import Augmentation, Config, NoiseRobust, Optimiser, SelfTraining, load_config
+from roster.config import Augmentation, NoiseRobust, Optimiser, SelfTraining, load_config
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, RosterError
 from roster.learn import fast, loop
@@ -24,10 +24,9 @@ from roster.learn.augmentation import make_augmenter
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
-from roster.learn.loop import Objective, PlainModels, Schedule
+from roster.learn.loop import Checkpoint, Objective, PlainModels, Schedule
 from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
-from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.static import StaticCorpus
 from roster.learn.task import Task
@@ -93,15 +92,10 @@ def stack_of(task: Task, kind: str, k: int) -> Stack:
     return Stack.of([task.new_model(kind, seed) for seed in SEEDS[:k]], torch.float32, CPU)
 
 
-class StoppedError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_two_runs_and_a_resumed_one_are_bit_identical(
-    name: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, task: Task, stopped: Callable[[Callable[..., Any]], Checkpoint]
 ) -> None:
-    monkeypatch.setenv("ROSTER_CHECKPOINT_SECONDS", "0")
     kind, k, make = OBJECTIVES[name]
 
     def fitted(**options: Any) -> list[dict[str, Tensor]]:
@@ -117,21 +111,7 @@ def test_two_runs_and_a_resumed_one_are_bit_identical(
     whole = fitted()
     assert same(whole, fitted())
     assert not same(whole, [stack_of(task, kind, k).state_dict(i) for i in range(k)])
-    run = Run.open(tmp_path, Config(), {})
-    save = run.after_epoch("stage", 3)
-
-    def save_and_stop(epoch: int, take: Any) -> None:
-        save(epoch, take)
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        fitted(after_epoch=save_and_stop)
-    run.close()
-    again = Run.open(tmp_path, Config(), {})
-    point = again.checkpoint("stage")
-    again.close()
-    assert point is not None
-    assert same(whole, fitted(resume=point))
+    assert same(whole, fitted(resume=stopped(fitted)))
 
 
 def without_dropout(task: Task, kind: str, seed: int) -> Any:

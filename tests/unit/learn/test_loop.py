@@ -21,6 +21,7 @@ from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
 from roster.learn.label_removal import label_weights
 from roster.learn.loop import (
+    Checkpoint,
     Objective,
     PlainModels,
     Schedule,
@@ -114,15 +115,10 @@ def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-class StoppedError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_two_runs_and_a_resumed_one_are_bit_identical(
-    name: str, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, task: Task, stopped: Callable[[Callable[..., Any]], Checkpoint]
 ) -> None:
-    monkeypatch.setenv("ROSTER_CHECKPOINT_SECONDS", "0")
     kind, make = OBJECTIVES[name]
 
     def train(**options: Any) -> dict[str, Tensor]:
@@ -135,22 +131,7 @@ def test_two_runs_and_a_resumed_one_are_bit_identical(
     assert same(whole, train())
     assert not same(whole, dict(task.new_model(kind, 7).state_dict()))
 
-    run = Run.open(tmp_path, Config(), {})
-    save = run.after_epoch("stage", 3)
-
-    def save_and_stop(epoch: int, take: Any) -> None:
-        save(epoch, take)
-        raise StoppedError
-
-    with pytest.raises(StoppedError):
-        train(after_epoch=save_and_stop)
-    run.close()
-    again = Run.open(tmp_path, Config(), {})
-    point = again.checkpoint("stage")
-    again.close()
-    assert point is not None
-    assert point.epoch == 1
-    assert same(whole, train(resume=point))
+    assert same(whole, train(resume=stopped(train)))
 
 
 def test_the_checkpoint_belongs_to_one_stage(
