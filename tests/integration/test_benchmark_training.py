@@ -15,7 +15,7 @@ STAGES = ["members", "ensemble", "self-training", "rest"]
 
 def test_a_size_with_its_floor(roster: Any, corpus: Path, backbone: Path, tmp_path: Path) -> None:
     values = [part for value in SHORT for part in ("--set", value)]
-    values += ["--sizes", "80", "--seeds", "3", "--engines", "plain"]
+    values += ["--set", "optimiser.precision=float32", "--sizes", "80", "--seeds", "3", "--engines", "plain"]
     done = roster.cold("benchmark", "training", corpus, "--backbone", backbone, *values,
                        "--json", "-o", tmp_path / "out.jsonl")  # fmt: skip
     assert done.code == 0, done.err

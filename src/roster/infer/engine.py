@@ -7,7 +7,6 @@ decoding go on beside it. On a GPU batches are wide and one after the other.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -60,11 +59,3 @@ def load_engine(folder: Path, device: str = "auto") -> Engine:
     from roster.infer.torch_engine import TorchEngine
 
     return TorchEngine(folder, facts, device)
-
-
-def cores() -> int:
-    """How many this process may use; `OMP_NUM_THREADS` can make them fewer, as it does for torch."""
-    asked = os.environ.get("OMP_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

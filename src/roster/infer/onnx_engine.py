@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from roster.errors import ConfigError, ModelError, RosterError
-from roster.infer.engine import Engine, cores
+from roster.infer.engine import Engine
 from roster.model.folder import ModelFacts
+from roster.model.processor import cores
 
 # Fused with the addition before it, a layer norm takes six times as long as both alone.
 SLOW_FUSIONS = ["SkipLayerNormFusion"]

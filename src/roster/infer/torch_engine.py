@@ -16,6 +16,7 @@ from roster.infer.engine import CPU_TOKENS, Engine
 from roster.model.batches import Batch
 from roster.model.folder import ModelFacts, load_model
 from roster.model.heads import OneHead, TwoHeads
+from roster.model.processor import cores, single_threads
 from roster.model.reading import TOKENS, arithmetic, choose_device
 
 
@@ -25,7 +26,7 @@ class TorchEngine(Engine):
         self.device = choose_device(device)
         self.reader = load_reader(folder, facts).to(self.device)
         on_cpu = self.device.type == "cpu"
-        self.workers = torch.get_num_threads() if on_cpu else 1
+        self.workers = min(torch.get_num_threads(), cores()) if on_cpu else 1
         self.tokens = CPU_TOKENS if on_cpu else TOKENS.get(self.device.type, 2048)
 
     @torch.inference_mode()
@@ -37,14 +38,8 @@ class TorchEngine(Engine):
 
     @contextmanager
     def pool(self) -> Iterator[ThreadPoolExecutor]:
-        """Each worker has one of torch's threads; the caller's setting stays as it was."""
-        threads = torch.get_num_threads()
-        pool = ThreadPoolExecutor(self.workers, "roster", lambda: torch.set_num_threads(1))
-        try:
+        with single_threads(self.workers) as pool:
             yield pool
-        finally:
-            pool.shutdown(cancel_futures=True)
-            torch.set_num_threads(threads)
 
 
 def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:

@@ -40,8 +40,11 @@ class Models(Protocol):
     @property
     def k(self) -> int: ...
 
-    def read(self, corpus: DeviceCorpus) -> Tensor:
-        """[K, words, classes]: the distribution of every word, without dropout, in word order."""
+    def read(self, corpus: DeviceCorpus, *, predicting: bool = False) -> Tensor:
+        """[K, words, classes]: the distribution of every word, without dropout, in word order.
+
+        `predicting`: in the numbers that prediction uses, so that scores are those of the saved model.
+        """
 
     def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
         """The same of some windows, others for each model: numbers of their words, and distributions."""
@@ -159,8 +162,9 @@ class PlainModels:
     precision: str
     k: int = 1
 
-    def read(self, corpus: DeviceCorpus) -> Tensor:
-        return read_probabilities(self.model, corpus, self.precision).unsqueeze(0)
+    def read(self, corpus: DeviceCorpus, *, predicting: bool = False) -> Tensor:
+        precision = None if predicting else self.precision
+        return read_probabilities(self.model, corpus, precision).unsqueeze(0)
 
     def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
         (mine,) = rows

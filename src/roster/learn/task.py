@@ -21,6 +21,7 @@ from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode
 from roster.model.heads import HEADS
+from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.scores import Evaluation, evaluate_spans
 
@@ -67,6 +68,8 @@ class Task:
         if not types:
             raise DataError("there are no entity types; list them in types.txt, or label the data")
         device = choose_device(config.optimiser.device)
+        if device.type == "cpu":
+            limit_threads()
         pretrained = load_encoder(config.backbone.name).to(device)
         engine = choose_engine(config, device, pretrained, log)
         tokenizer = load_tokenizer(config.backbone.name)
@@ -96,7 +99,8 @@ class Task:
 
     def read_splits(self, models: Models) -> dict[str, np.ndarray]:
         """[K, words, classes] of every split."""
-        return {name: models.read(split.corpus).cpu().numpy() for name, split in self.splits.items()}
+        read = {name: models.read(split.corpus, predicting=True) for name, split in self.splits.items()}
+        return {name: p.cpu().numpy() for name, p in read.items()}
 
     def score(self, p: Mapping[str, np.ndarray], kind: str) -> dict[str, Any]:
         """Scores of distributions [words, classes] on the splits."""

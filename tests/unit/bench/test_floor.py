@@ -182,7 +182,7 @@ def test_the_floor_lies_between_one_bound_and_both(given_phases: list[tuple[str,
     assert len(found.phases) == len(counted)
 
 
-@pytest.mark.parametrize(("precision", "expected"), [("auto", "float32"), ("bfloat16", "bfloat16")])
+@pytest.mark.parametrize(("precision", "expected"), [("float32", "float32"), ("bfloat16", "bfloat16")])
 def test_ceilings(precision: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than a machine of the last century, less than any processor of this one."""
     monkeypatch.setitem(least.PRODUCT, "cpu", 256)

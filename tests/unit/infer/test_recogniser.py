@@ -206,7 +206,8 @@ def test_no_thread_is_left(recogniser: Recogniser) -> None:
     assert not workers()
 
 
-def test_the_callers_threads_stay_as_they_were(trained: Path) -> None:
+def test_the_callers_threads_stay_as_they_were(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)

@@ -139,7 +139,7 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
             return NoiseRobustObjective(task.corpus, labels, config, [3], input_mask(0.0, task.encoder, CPU))
 
     rows = np.array([3, 17, 20, 41, 58])
-    schedule, optimiser = Schedule(1, 2e-3, 4e-3), Optimiser(batch_size=60, warmup=0.0, clip=0.7)
+    schedule, optimiser = Schedule(1, 2e-3, 4e-3), Optimiser(60, warmup=0.0, clip=0.7, precision="float32")
 
     plain = without_dropout(task, kind, 5)
     stack = Stack.of([without_dropout(task, kind, 5)], torch.float32, CPU)

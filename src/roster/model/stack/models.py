@@ -93,7 +93,7 @@ class Stack:
         return HEADS[self.kind].outputs(logits)
 
     @torch.no_grad()
-    def read(self, corpus: DeviceCorpus) -> Tensor:
+    def read(self, corpus: DeviceCorpus, *, predicting: bool = False) -> Tensor:
         """[K, words, classes]: every member's distribution of every word, without dropout."""
         parts, numbers = [], []
         for batch in corpus.readings(max(1, TOKENS.get(self.device.type, 2048) // self.k)):
