@@ -57,7 +57,7 @@ def targets(task: Task) -> np.ndarray:
 def noise_robust(task: Task, k: int = 3) -> NoiseRobustObjective:
     config = NoiseRobust(update_every=5, tau=0.4, mask_inputs=0.2)
     labels = io_classes(task.sentences, task.types)
-    mask = input_mask(config.mask_inputs, task.encoder, CPU)
+    mask = input_mask(config.mask_inputs, task.encoder, task.corpus.device)
     return NoiseRobustObjective(task.corpus, labels, config, list(range(k)), mask)
 
 
