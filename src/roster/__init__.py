@@ -2,7 +2,7 @@
 
 >>> import roster
 >>> sorted(roster.__all__)
-['Entity', 'Recogniser', 'evaluate', 'export', 'label', 'load', 'train']
+['Entity', 'Recogniser', 'evaluate', 'export', 'label', 'load', 'pretrain', 'train']
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from roster.api import Entity, Recogniser, evaluate, export, label, load, train
+    from roster.api import Entity, Recogniser, evaluate, export, label, load, pretrain, train
 
 __version__ = "0.1.0"
-__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "train"]
+__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "pretrain", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from roster.distant.label import Labels
     from roster.infer.parity import Parity
 
-__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "train"]
+__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "pretrain", "train"]
 
 Source = str | Path | Iterable[Sentence]
 
@@ -113,6 +113,25 @@ def export(
 
     truth = None if gold is None else list(_sentences(gold, format))
     return write(model, folder, int8=int8, gold=truth, log=log)
+
+
+def pretrain(
+    corpus: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    log: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> dict[str, Any]:
+    """Makes a backbone from plain text, and gives the last point of its curve.
+
+    `settings` are those that `roster pretrain --print-settings` shows: `start="roberta-base"`,
+    `teacher="roberta-base"`, `layers=6`, `minutes=30`.
+    """
+    from roster.pretraining.pretrain import pretrain as make
+    from roster.pretraining.settings import load_settings
+
+    files = [corpus] if isinstance(corpus, str | Path) else list(corpus)
+    return make(files, output, load_settings(settings), log=log)
 
 
 def is_model_folder(path: str | Path) -> bool:

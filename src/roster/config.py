@@ -52,7 +52,9 @@ class Optimiser:
     )
     clip: float = option(1.0, "largest norm of a gradient", low=1e-6)
     precision: str = option(
-        "auto", "auto: bf16 on a GPU, float32 on a CPU", choices=("auto", "float32", "bfloat16")
+        "auto",
+        "auto: bf16 on a GPU, and on a CPU that multiplies it; else float32",
+        choices=("auto", "float32", "bfloat16"),
     )
     device: str = option("auto", "auto: the first GPU if there is one; or cpu, cuda, cuda:1, mps")
     engine: str = option(
@@ -183,7 +185,7 @@ def load_config(
     if file is not None:
         _merge(tree, read_toml(Path(file)), str(file))
     items = overrides.items() if isinstance(overrides, Mapping) else overrides
-    pairs = [_parse_override(item) if isinstance(item, str) else item for item in items]
+    pairs = [parse_override(item) if isinstance(item, str) else item for item in items]
     for path, value in pairs:
         *sections, last = path.split(".")
         nested: dict[str, Any] = {last: value}
@@ -205,7 +207,7 @@ def read_config(path: str | Path) -> Config:
     return from_dict(read_toml(Path(path)))
 
 
-def to_toml(config: Config, *, comments: bool = True) -> str:
+def to_toml(config: Any, *, comments: bool = True) -> str:
     """The config as a TOML file that reads as its own documentation."""
     top, sections = [], []
     for f in fields(config):
@@ -251,7 +253,7 @@ def read_toml(path: Path, what: str = "config file") -> dict[str, Any]:
         raise ConfigError(f"{path}: {error.strerror}") from None
 
 
-def _parse_override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
     """`a.b=value`; the value is TOML where it parses as TOML, else a string."""
     path, equals, value = text.partition("=")
     path, value = path.strip(), value.strip()
@@ -302,7 +304,10 @@ def section(cls: type[T], table: Mapping[str, Any], where: str, base: T | None =
     """One flat dataclass of options from a TOML table; what the table leaves out is as in `base`."""
     tree = dataclasses.asdict(cls() if base is None else base)  # type: ignore[call-overload]
     _merge(tree, table, where)
-    return cast(T, _build(cls, tree, f"{where}: "))
+    try:
+        return cast(T, _build(cls, tree, ""))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from None
 
 
 def _value(value: Any, kind: Any, f: dataclasses.Field[Any], name: str) -> Any:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from roster.errors import RosterError
+from roster.errors import RosterError, RunError
 
 
 @contextmanager
@@ -79,6 +79,26 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
         raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def lock(folder: Path, doing: str) -> IO[str]:
+    """Holds a folder against other processes until the handle is closed, or the process ends, however."""
+    try:
+        handle = (folder / ".lock").open("w")
+    except OSError as error:
+        raise RunError(f"cannot write to the folder {folder}: {error.strerror}") from None
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:
+        pass
+    except OSError:
+        handle.close()
+        raise RunError(
+            f"another process is {doing} in {folder}; wait for it, or use another folder"
+        ) from None
+    return handle
 
 
 def write_text(path: str | Path, text: str) -> None:

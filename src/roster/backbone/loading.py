@@ -12,6 +12,8 @@ from typing import Any
 from roster.errors import ModelError
 
 BUNDLED = ("roster-small-en",)
+FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
+"""Architectures that count positions from the number of the padding token on."""
 
 
 def resolve(name: str) -> str:
@@ -85,12 +87,7 @@ def load_masked_lm(name: str) -> Any:
 
     def load(source: str) -> Any:
         model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
-        tied = set(getattr(model, "_tied_weights_keys", None) or ())
-        missing = [
-            key
-            for key in info["missing_keys"]
-            if not key.startswith(model.base_model_prefix) and key not in tied
-        ]
+        missing = [key for key in _missing(model, info) if not key.startswith(model.base_model_prefix)]
         if missing:
             raise ModelError(
                 f"{name} has no trained masked-language-model head (missing {missing[0]}), so it cannot "
@@ -102,11 +99,45 @@ def load_masked_lm(name: str) -> Any:
     return _load(name, "masked language model", load)
 
 
+def load_any_masked_lm(name: str) -> tuple[Any, bool]:
+    """A masked language model to train further, and whether its head is fresh: encoders may have none."""
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    def load(source: str) -> tuple[Any, bool]:
+        if type(AutoConfig.from_pretrained(source)) not in AutoModelForMaskedLM._model_mapping:
+            raise ModelError(f"{name}: transformers has no masked language model for this architecture")
+        model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
+        missing = _missing(model, info)
+        if inside := [key for key in missing if key.startswith(f"{model.base_model_prefix}.")]:
+            raise ValueError(f"no weights for {inside[0]}")
+        return model, bool(missing)
+
+    return _load(name, "masked language model", load)
+
+
+def _missing(model: Any, info: dict[str, Any]) -> list[str]:
+    """Weights that were not in the files, but for those tied to others."""
+    tied = set(getattr(model, "_tied_weights_keys", None) or ())
+    return sorted(key for key in info["missing_keys"] if key not in tied)
+
+
 def load_architecture(name: str) -> Any:
     """The backbone's Hugging Face config."""
     from transformers import AutoConfig
 
     return _load(name, "architecture", AutoConfig.from_pretrained)
+
+
+def max_positions(architecture: Any) -> int | None:
+    """How many sub-words an encoder has positions for; None where it has no table of them.
+
+    RoBERTa counts its positions from the padding number on, so it has fewer than its table is long.
+    """
+    table = getattr(architecture, "max_position_embeddings", None)
+    if not table or table < 0:
+        return None
+    shifted = architecture.model_type in FROM_PADDING
+    return int(table) - (architecture.pad_token_id or 0) - 1 if shifted else int(table)
 
 
 def import_code(name: str) -> None:

@@ -32,7 +32,7 @@ def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary
     """
     size = len(tokenizer)
     tokens = tokenizer.convert_ids_to_tokens(list(range(size)))
-    opening, inner = _marks(tokenizer)
+    opening, inner = word_marks(tokenizer)
     special = set(tokenizer.all_special_ids)
     starts, capital, alphanumeric = [], [], []
     for i, token in enumerate(tokens):
@@ -53,7 +53,7 @@ def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary
     )
 
 
-def _marks(tokenizer: Any) -> tuple[str, str]:
+def word_marks(tokenizer: Any) -> tuple[str, str]:
     """(mark of a word's first piece, mark of its later pieces); one of them is empty."""
     word = "qzxjvwkqzxjvwk"
     encoded = tokenizer(f"{word} {word}", add_special_tokens=False, return_offsets_mapping=True)

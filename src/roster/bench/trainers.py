@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_architecture, load_tokenizer
+from roster.backbone.loading import load_architecture, load_tokenizer, max_positions
 from roster.bench import floor as least
 from roster.config import from_dict
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
+from roster.model.ceilings import measure_ceilings
 from roster.progress import peak_memory
 
 
@@ -67,13 +68,12 @@ def scored_split(dataset: Dataset) -> list[Sentence]:
 def look(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What the device can do, at the precision of the config."""
     optimiser = from_dict(config).optimiser
-    yield {"ceilings": asdict(least.measure_ceilings(optimiser.device, optimiser.precision))}
+    yield {"ceilings": asdict(measure_ceilings(optimiser.device, optimiser.precision))}
 
 
 def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A look at the device, and what the config has to do on each data set: the phases of `floor.py`, or a
     `message` why there are none."""
-    from roster.learn.task import max_positions
     from roster.model.reading import choose_device, number_type
 
     yield from look(config)
@@ -85,7 +85,7 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
         kinds = " and ".join(dict.fromkeys(one.model_type for one in architectures))
         yield {"counted": [{"message": f"not counted for {kinds}"}] * len(datasets)}
         return
-    words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, max_positions(name))
+    words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, max_positions(architectures[0]))
     weight = number_type(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
     counted = []
     for dataset in datasets:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from roster.backbone.loading import resolve
-from roster.bench.floor import Ceilings, Phase, best, floor
+from roster.bench.floor import Phase, floor
 from roster.bench.measure import (
     FAILED,
     OK,
@@ -37,6 +37,7 @@ from roster.config import Config, load_config
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
+from roster.model.ceilings import Ceilings, best
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 ENGINES = ("auto",)

@@ -21,11 +21,12 @@ COMMANDS = {
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
     "export": "write a model as ONNX, for the CPU, and compare the two",
+    "pretrain": "make a backbone from plain text, from another one, or from a larger one",
     "convert": "change the format of labelled data",
     "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
     "benchmark": "speed and memory, measured on this machine",
 }
-RESUMES = ("demo", "train", "kb")
+RESUMES = ("demo", "train", "pretrain", "kb")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

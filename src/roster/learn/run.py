@@ -27,7 +27,7 @@ from torch import Tensor
 import roster
 from roster.config import Config, to_toml
 from roster.errors import ModelError, RosterError, RunError
-from roster.files import fingerprint, write_json, write_text
+from roster.files import fingerprint, lock, write_json, write_text
 from roster.learn.loop import Checkpoint
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
@@ -67,7 +67,7 @@ class Run:
         except OSError as error:
             raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
         try:
-            run._take_lock()
+            run._lock = lock(run.folder, "training")
             marker = run.folder / "run.json"
             if marker.exists():
                 run._check_same(marker, made_from)
@@ -104,23 +104,6 @@ class Run:
                 f"{self.folder} holds a run made {' and '.join(names.get(d, d) for d in different)}; "
                 "give another folder, or remove this one to start again"
             )
-
-    def _take_lock(self) -> None:
-        """Two processes must not write one run; the lock goes with the process, however it ends."""
-        try:
-            self._lock = open(self.folder / ".lock", "w")  # noqa: SIM115, PTH123
-        except OSError as error:
-            raise RunError(f"cannot write to the run folder {self.folder}: {error.strerror}") from None
-        try:
-            import fcntl
-
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:
-            return
-        except OSError:
-            raise RunError(
-                f"another process is training in {self.folder}; wait for it, or use another folder"
-            ) from None
 
     def close(self) -> None:
         if self._writer is not None:

@@ -12,7 +12,13 @@ import numpy as np
 import torch
 
 from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_architecture, load_encoder, load_masked_lm, load_tokenizer
+from roster.backbone.loading import (
+    load_architecture,
+    load_encoder,
+    load_masked_lm,
+    load_tokenizer,
+    max_positions,
+)
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
@@ -73,7 +79,8 @@ class Task:
         pretrained = load_encoder(config.backbone.name).to(device)
         engine = choose_engine(config, device, pretrained, log)
         tokenizer = load_tokenizer(config.backbone.name)
-        encoder = WordEncoder(tokenizer, config.backbone.max_length, max_positions(config.backbone.name))
+        most = max_positions(load_architecture(config.backbone.name))
+        encoder = WordEncoder(tokenizer, config.backbone.max_length, most)
 
         def put(sentences: Sequence[Sentence]) -> DeviceCorpus:
             encoded = encoder.encode([s.words for s in sentences])
@@ -105,23 +112,3 @@ class Task:
     def score(self, p: Mapping[str, np.ndarray], kind: str) -> dict[str, Any]:
         """Scores of distributions [words, classes] on the splits."""
         return {name: self.splits[name].score(kind, p[name], self.types).as_dict() for name in p}
-
-
-def max_positions(backbone: str) -> int | None:
-    """How many sub-words the encoder has positions for.
-
-    RoBERTa counts its positions from the padding number on, so it has fewer than its table is long.
-    """
-    config = load_architecture(backbone)
-    table = getattr(config, "max_position_embeddings", None)
-    if not table or table < 0:
-        return None
-    shifted = config.model_type in (
-        "roberta",
-        "xlm-roberta",
-        "camembert",
-        "longformer",
-        "mpnet",
-        "xlm-roberta-xl",
-    )
-    return int(table) - (config.pad_token_id or 0) - 1 if shifted else int(table)

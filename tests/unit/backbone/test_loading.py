@@ -13,15 +13,16 @@ import torch
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import (
     encoder_from_config,
+    load_architecture,
     load_encoder,
     load_masked_lm,
     load_tokenizer,
+    max_positions,
     resolve,
 )
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
 from roster.learn.losses import noise_robust_loss
-from roster.learn.task import max_positions
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import io_classes
 from roster.model.heads import TwoHeads
@@ -35,7 +36,7 @@ def test_every_architecture_loads_and_learns(
 ) -> None:
     source = str(backbones[name])
     tokenizer = load_tokenizer(source)
-    encoder = WordEncoder(tokenizer, 48, max_positions(source))
+    encoder = WordEncoder(tokenizer, 48, max_positions(load_architecture(source)))
     corpus = DeviceCorpus.put(
         encoder.encode([s.words for s in toy]), tokenizer.pad_token_id, torch.device("cpu")
     )
@@ -69,7 +70,7 @@ def test_every_architecture_loads_and_learns(
 def test_the_longest_window_fits(name: str, backbones: dict[str, Path]) -> None:
     """As many sub-words as max_positions says, and the table holds no more."""
     source = str(backbones[name])
-    tokenizer, n = load_tokenizer(source), max_positions(source)
+    tokenizer, n = load_tokenizer(source), max_positions(load_architecture(source))
     # RoBERTa's positions begin after the padding's, which is 0 here; its table has 66.
     assert n == (65 if name == "roberta" else 64)
     encoder = WordEncoder(tokenizer, 10**6, n)
@@ -129,7 +130,7 @@ def test_names(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_hub_name_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for load in (load_encoder, load_tokenizer, load_masked_lm, max_positions):
+    for load in (load_encoder, load_tokenizer, load_masked_lm, load_architecture):
         with pytest.raises(
             ModelError, match=r"no-such/model-xyz.*could not be had.*bundled: roster-small-en"
         ):
@@ -137,7 +138,7 @@ def test_a_hub_name_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "load", [load_encoder, load_masked_lm, load_tokenizer, max_positions, encoder_from_config]
+    "load", [load_encoder, load_masked_lm, load_tokenizer, load_architecture, encoder_from_config]
 )
 @pytest.mark.parametrize("content", ["{", "", "[]", '{"model_type": "no-such-thing"}', "{}", "\x00\x01"])
 def test_a_broken_config(load, content: str, tiny: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

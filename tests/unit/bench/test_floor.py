@@ -16,9 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from roster.backbone.loading import load_encoder
-from roster.bench import floor as least
 from roster.bench.floor import (
-    Ceilings,
     Corpus,
     Counter,
     Encoder,
@@ -31,6 +29,8 @@ from roster.bench.floor import (
 from roster.config import load_config
 from roster.corpus.sentence import Sentence, Span
 from roster.learn.train import train
+from roster.model import ceilings as limits
+from roster.model.ceilings import Ceilings
 
 COUNTED = ("roberta", "bert", "distilbert")
 SMALL = Encoder(layers=2, width=8, intermediate=16, vocabulary=50, positions=20, segments=1)
@@ -185,10 +185,10 @@ def test_the_floor_lies_between_one_bound_and_both(given_phases: list[tuple[str,
 @pytest.mark.parametrize(("precision", "expected"), [("float32", "float32"), ("bfloat16", "bfloat16")])
 def test_ceilings(precision: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More than a machine of the last century, less than any processor of this one."""
-    monkeypatch.setitem(least.PRODUCT, "cpu", 256)
-    monkeypatch.setitem(least.COPY, "cpu", 2**22)
-    monkeypatch.setattr(least, "AT_LEAST", 0.0)
-    found = least.measure_ceilings("cpu", precision)
+    monkeypatch.setitem(limits.PRODUCT, "cpu", 256)
+    monkeypatch.setitem(limits.COPY, "cpu", 2**22)
+    monkeypatch.setattr(limits, "AT_LEAST", 0.0)
+    found = limits.measure_ceilings("cpu", precision)
     assert (found.device, found.precision) == ("cpu", expected)
     assert 1e7 < found.operations < 1e15
     assert 1e7 < found.bytes < 1e13

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from roster.bench import floor as least
-from roster.bench.floor import Ceilings
 from roster.bench.measure import FAILED, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
 from roster.bench.trainers import count, scored_split
 from roster.bench.training import (
@@ -29,6 +27,8 @@ from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, DataError
+from roster.model import ceilings as limits
+from roster.model.ceilings import Ceilings
 
 CORPUS = Corpus(Path("x"), 100, 2000)
 
@@ -105,9 +105,9 @@ def test_splits_without_gold_are_not_scored(toy: list[Sentence], tmp_path: Path)
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short look at the device."""
-    monkeypatch.setitem(least.PRODUCT, "cpu", 128)
-    monkeypatch.setitem(least.COPY, "cpu", 2**20)
-    monkeypatch.setattr(least, "AT_LEAST", 0.0)
+    monkeypatch.setitem(limits.PRODUCT, "cpu", 128)
+    monkeypatch.setitem(limits.COPY, "cpu", 2**20)
+    monkeypatch.setattr(limits, "AT_LEAST", 0.0)
 
 
 def counted(data: Path, backbone: Path) -> dict[str, Any]:

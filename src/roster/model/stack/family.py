@@ -98,12 +98,21 @@ def weights_of(config: Any, sizes: Mapping[str, Sequence[int]]) -> list[Weight]:
         take("segments", "embeddings.token_type_embeddings.weight")
     take_both("norm", "embeddings.LayerNorm")
     for i in range(shape.layers):
-        names = _DISTIL if distil else _BERT
-        at = f"{'transformer' if distil else 'encoder'}.layer.{i}."
-        for ours, theirs in names.items():
-            take_both(f"{i}.{ours}", *(at + one for one in theirs))
+        for ours, theirs in layer_modules(config, i).items():
+            take_both(f"{i}.{ours}", *theirs)
     _need(not sizes, f"it has {next(iter(sizes), '')} besides")
     return found
+
+
+def layer_modules(config: Any, i: int) -> dict[str, tuple[str, ...]]:
+    """Where the parts of layer `i` lie in an encoder, by our names for them."""
+    names = _DISTIL if config.model_type == "distilbert" else _BERT
+    return {ours: tuple(f"{layers_at(config)}.{i}.{one}" for one in theirs) for ours, theirs in names.items()}
+
+
+def layers_at(config: Any) -> str:
+    """Where an encoder has its list of layers."""
+    return "transformer.layer" if config.model_type == "distilbert" else "encoder.layer"
 
 
 def encoder_weights(encoder: Any) -> list[Weight]:

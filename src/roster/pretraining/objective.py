@@ -1,0 +1,147 @@
+"""What is learned: to guess what was masked, and, from a teacher, what it would have guessed and thought."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from roster.errors import ConfigError
+from roster.pretraining.masking import IGNORED
+from roster.pretraining.network import MaskedLM
+from roster.pretraining.settings import Settings
+from roster.pretraining.slicing import evenly
+
+RELATION_ROWS = 4
+"""Attention relations are compared on one row in so many: each has as many numbers as its length squared."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each loss counts."""
+
+    guess: float = 1.0
+    imitate: float = 0.0
+    hidden: float = 0.0
+    relations: float = 0.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> Weights:
+        if not settings.teacher:
+            return cls(settings.guess)
+        return cls(settings.guess, settings.imitate, settings.hidden, settings.relations)
+
+
+class Learner(nn.Module):
+    """The student, the maps from its states to the teacher's, and the loss of a batch.
+
+    The teacher is no part of it: its weights are neither trained nor kept.
+    """
+
+    def __init__(self, student: MaskedLM, teacher: MaskedLM | None, weights: Weights, every_layer: bool):
+        super().__init__()
+        self.student = student
+        self.weights = weights
+        self.pairs = layer_pairs(student, teacher, every_layer) if teacher and weights.hidden else []
+        self.maps = nn.ModuleList(
+            nn.Linear(student.config.hidden_size, teacher.config.hidden_size, bias=False)
+            for _ in self.pairs
+            if teacher is not None
+        )
+        for weight in self.maps.parameters():
+            nn.init.orthogonal_(weight)
+        if weights.relations and teacher is not None:
+            check_relations(student, teacher)
+        self.every = every_layer or bool(weights.relations)
+        self._teacher = [teacher]  # in a list, so that torch does not take it for a part
+
+    def forward(self, ids: Tensor, places: Tensor, targets: Tensor) -> Tensor:
+        """[5]: the whole loss, then each of its parts, unweighted, as means over what they compare."""
+        w, teacher = self.weights, self._teacher[0]
+        states = self.student.states(ids, self.every)
+        targets = targets.flatten()
+        zero = states[-1].new_zeros((), dtype=torch.float32)
+        guess = imitate = hidden = relations = zero
+        logits = None
+        if w.guess or w.imitate:
+            logits = self.student.logits(states[-1], places).float()
+        if w.guess and logits is not None:
+            wrong = F.cross_entropy(logits, targets, ignore_index=IGNORED, reduction="sum")
+            guess = wrong / (targets != IGNORED).sum().clamp(min=1)
+        if teacher is not None:
+            with torch.no_grad():
+                told = teacher.states(ids, self.every)
+                wanted = teacher.logits(told[-1], places).float() if w.imitate else None
+            if wanted is not None and logits is not None:
+                imitate = divergence(wanted, logits, targets != IGNORED)
+            if self.pairs:
+                hidden = torch.stack(
+                    [
+                        distance(project(states[mine]), told[theirs])
+                        for project, (mine, theirs) in zip(self.maps, self.pairs, strict=True)
+                    ]
+                ).mean()
+            if w.relations:
+                part = slice(None, max(1, len(ids) // RELATION_ROWS))
+                with torch.no_grad():
+                    theirs = teacher.relation_parts(told[-2][part])
+                mine = self.student.relation_parts(states[-2][part])
+                heads = self.student.config.num_attention_heads
+                relations = torch.stack(
+                    [relation_loss(m, t, heads) for m, t in zip(mine, theirs, strict=True)]
+                ).mean()
+        whole = w.guess * guess + w.imitate * imitate + w.hidden * hidden + w.relations * relations
+        return torch.stack([whole, guess.detach(), imitate.detach(), hidden.detach(), relations.detach()])
+
+
+PARTS = ("loss", "guess", "imitate", "hidden", "relations")
+
+
+def layer_pairs(student: MaskedLM, teacher: MaskedLM, every_layer: bool) -> list[tuple[int, int]]:
+    """Which states are compared: numbers in the two lists of states (0: embeddings), or the last ones."""
+    if not every_layer:
+        return [(-1, -1)]
+    mine, theirs = student.config.num_hidden_layers, teacher.config.num_hidden_layers
+    if mine <= theirs:
+        return [(0, 0), *((i + 1, j + 1) for i, j in enumerate(evenly(theirs, mine)))]
+    return [(0, 0), *((i + 1, j + 1) for j, i in enumerate(evenly(mine, theirs)))]
+
+
+def check_relations(student: MaskedLM, teacher: MaskedLM) -> None:
+    """Both must have queries, keys and values to compare, in as many parts as the student has heads."""
+    for model in (student, teacher):
+        model.relation_modules()
+    heads, width = student.config.num_attention_heads, teacher.config.hidden_size
+    if width % heads:
+        raise ConfigError(
+            f"'relations' are compared in as many parts as the student has heads, but {heads} heads do not "
+            f"divide the teacher's width, {width}; give other 'heads', or set 'relations' to 0"
+        )
+
+
+def divergence(wanted: Tensor, logits: Tensor, counts: Tensor) -> Tensor:
+    """How far the student's distributions are from the teacher's (Kullback-Leibler): mean of what counts."""
+    p, q = wanted.log_softmax(-1), logits.log_softmax(-1)
+    each = (p.exp() * (p - q)).sum(-1)
+    return (each * counts).sum() / counts.sum().clamp(min=1)
+
+
+def distance(mine: Tensor, theirs: Tensor) -> Tensor:
+    """One less the cosine, mean over all places."""
+    return 1 - F.cosine_similarity(mine.float(), theirs.float(), dim=-1).mean()
+
+
+def relation_loss(mine: Tensor, theirs: Tensor, heads: int) -> Tensor:
+    """How differently two models relate places to each other (MiniLM): the divergence of the softmax of the
+    scaled products of all pairs of places, in `heads` parts of the vectors."""
+    p, q = (_relations(x, heads) for x in (theirs, mine))
+    return (p.exp() * (p - q)).sum(-1).mean()
+
+
+def _relations(x: Tensor, heads: int) -> Tensor:
+    rows, length, width = x.shape
+    parts = x.view(rows, length, heads, width // heads).transpose(1, 2)
+    scores: Tensor = (parts @ parts.transpose(-1, -2)).float() / (width // heads) ** 0.5
+    return scores.log_softmax(-1)

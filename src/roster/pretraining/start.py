@@ -1,0 +1,154 @@
+"""What a pre-training starts from: a new model, a backbone as it is, or one made from parts of another."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from roster.backbone.loading import load_any_masked_lm, load_tokenizer
+from roster.errors import ConfigError, ModelError
+from roster.pretraining.settings import Settings
+from roster.pretraining.slicing import evenly, slim
+from roster.pretraining.transfer import carry_over, cut_entries
+
+LAYERS, WIDTH, HEADS = 6, 384, 12
+VOCABULARY = 24_000
+
+
+@dataclass(frozen=True)
+class Start:
+    """The model to train, the model to learn from, and how the first was made, in words."""
+
+    model: Any
+    teacher: Any | None
+    told: str
+
+
+def new_model(settings: Settings, tokenizer: Any) -> Any:
+    """Random weights: RoBERTa's architecture over bytes, BERT's over word pieces."""
+    from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
+
+    if settings.layer_numbers:
+        raise ConfigError("'layers' names layers of another model; a new one takes their number only")
+    width = settings.width or WIDTH
+    shape = {
+        "vocab_size": len(tokenizer),
+        "num_hidden_layers": settings.layer_count or LAYERS,
+        "hidden_size": width,
+        "num_attention_heads": settings.heads or _heads(width),
+        "intermediate_size": settings.inner or 4 * width,
+        "pad_token_id": tokenizer.pad_token_id,
+        # BERT's 0.02 is for wide layers: sums over few states would be so small that attention, beside the
+        # states that go around it, hardly begins to learn.
+        "initializer_range": 0.02 * max(1.0, (WIDTH / width) ** 0.5),
+    }
+    if shape["hidden_size"] % shape["num_attention_heads"]:
+        raise ConfigError(f"'width' ({width}) must be a multiple of 'heads' ({shape['num_attention_heads']})")
+    if settings.tokens == "wordpiece":
+        return BertForMaskedLM(BertConfig(**shape, max_position_embeddings=settings.positions))
+    positions = settings.positions + tokenizer.pad_token_id + 1
+    return RobertaForMaskedLM(
+        RobertaConfig(**shape, max_position_embeddings=positions, type_vocab_size=1,
+                      bos_token_id=tokenizer.bos_token_id or tokenizer.cls_token_id,
+                      eos_token_id=tokenizer.eos_token_id or tokenizer.sep_token_id)
+    )  # fmt: skip
+
+
+def _heads(width: int) -> int:
+    """Heads of 32, as in the default, where the width allows it."""
+    return next(n for n in (width // 32, HEADS, 8, 4, 2, 1) if n and width % n == 0)
+
+
+def build(settings: Settings, tokenizer: Any, kept: np.ndarray | None) -> Start:
+    """`tokenizer` is that of the result; `kept` are the entries that a cut left, by their old numbers."""
+    torch.manual_seed(settings.seed)
+    teacher = None
+    if settings.teacher:
+        teacher, fresh = load_any_masked_lm(settings.teacher)
+        if fresh:
+            raise ModelError(
+                f"the teacher {settings.teacher} has no trained masked-language-model head; "
+                "it must be a masked language model"
+            )
+        teacher = fit(teacher, tokenizer, kept)
+    if settings.start:
+        model, fresh = load_any_masked_lm(settings.start)
+        told = f"from {settings.start}" + (", with a fresh masked-LM head" if fresh else "")
+        if settings.teacher and not same_vocabulary(
+            load_tokenizer(settings.start), load_tokenizer(settings.teacher)
+        ):
+            model = carry_over(model, load_tokenizer(settings.start), tokenizer)
+            told += ", its embeddings mapped to the teacher's vocabulary"
+        elif settings.teacher or kept is not None:
+            model = fit(model, tokenizer, kept)
+    elif teacher is not None:
+        model, told = copy.deepcopy(teacher), f"from the weights of {settings.teacher}"
+    else:
+        return Start(new_model(settings, tokenizer), None, "from nothing")
+    changed = reshape(model, settings)
+    if changed is not model:
+        told += f", cut to {shape_words(changed.config)}"
+    return Start(changed, teacher, told)
+
+
+def fit(model: Any, tokenizer: Any, kept: np.ndarray | None) -> Any:
+    """The model with the tokenizer's entries alone, since a student and a teacher are compared entry by
+    entry, and many models round their vocabulary up."""
+    if kept is None and model.config.vocab_size <= len(tokenizer):
+        return model
+    return cut_entries(model, np.arange(len(tokenizer)) if kept is None else kept)
+
+
+def same_vocabulary(one: Any, other: Any) -> bool:
+    return bool(one.get_vocab() == other.get_vocab())
+
+
+def reshape(model: Any, settings: Settings) -> Any:
+    """The layers that were asked for, and the narrower shape; the model itself where nothing was."""
+    config = model.config
+    numbers = settings.layer_numbers or evenly(
+        config.num_hidden_layers, settings.layer_count or config.num_hidden_layers
+    )
+    if max(numbers, default=0) >= config.num_hidden_layers:
+        raise ConfigError(
+            f"'layers': the model has {config.num_hidden_layers} layers, 0 to {config.num_hidden_layers - 1}"
+        )
+    width = settings.width or config.hidden_size
+    heads = settings.heads or fewer_heads(config, width)
+    inner = settings.inner or (
+        inner_size(config) if width == config.hidden_size else min(4 * width, inner_size(config))
+    )
+    same = (width, heads, inner) == (config.hidden_size, config.num_attention_heads, inner_size(config))
+    if same and tuple(numbers) == tuple(range(config.num_hidden_layers)):
+        return model
+    return slim(model, numbers, width, heads, inner)
+
+
+def fewer_heads(config: Any, width: int) -> int:
+    """As few heads as can be had out of the model's for a narrower state, each no larger than it was.
+
+    >>> from transformers import BertConfig
+    >>> [fewer_heads(BertConfig(), width) for width in (768, 384, 312)]  # 12 heads of 64
+    [12, 6, 6]
+    """
+    most = config.num_attention_heads
+    least = -(-width * most // config.hidden_size)
+    return next((n for n in range(least, most + 1) if width % n == 0), most)
+
+
+def inner_size(config: Any) -> int:
+    return int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size)
+
+
+def shape_words(config: Any) -> str:
+    """
+    >>> from transformers import BertConfig
+    >>> shape_words(BertConfig())
+    '12 layers x 768, 12 heads, feed-forward 3,072'
+    """
+    return (f"{config.num_hidden_layers} layers x {config.hidden_size}, {config.num_attention_heads} heads, "
+            f"feed-forward {inner_size(config):,}")  # fmt: skip

@@ -1,0 +1,160 @@
+"""A model under another vocabulary: every entry begins as the mean of the pieces it had in the old one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from roster.backbone.loading import FROM_PADDING
+from roster.backbone.vocabulary import vocabulary, word_marks
+
+ROLES = ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "unk_token_id",
+         "bos_token_id", "eos_token_id")  # fmt: skip
+
+
+@torch.no_grad()
+def carry_over(model: Any, old: Any, new: Any) -> Any:
+    """`model`, which knows the entries of the tokenizer `old`, for those of `new`."""
+    config = copy.deepcopy(model.config)
+    config.vocab_size = len(new)
+    for name in ROLES:
+        if getattr(config, name, None) is not None:
+            setattr(config, name, getattr(new, name, None))
+    if config.pad_token_id is None:
+        config.pad_token_id = new.pad_token_id
+    other = type(model)(config)
+    state, before = model.state_dict(), model.config.vocab_size
+    entries, pieces, shares = mapping(old, new)
+    for name in by_entry(model):
+        tensor = state[name].view(before, -1)
+        mapped = tensor.new_zeros(len(new), tensor.shape[1])
+        mapped.index_add_(0, entries, tensor[pieces] * shares[:, None])
+        state[name] = mapped.view(-1, *state[name].shape[1:])
+    state = keep_positions(state, model.config, config)
+    other.load_state_dict(state)
+    other.tie_weights()
+    return other
+
+
+def mapping(old: Any, new: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Which old entries a new one is the mean of, as three flat lists: new entry, old entry, share of it.
+
+    Special tokens are mapped by their role, and what both vocabularies write the same way to itself: not
+    every entry is a piece of text, some are single bytes of one.
+    """
+    pieces = piece_finder(old)
+    roles: dict[int, int] = {}
+    for name in ROLES:
+        mine, theirs = getattr(new, name, None), getattr(old, name, None)
+        if mine is not None and theirs is not None:
+            roles.setdefault(mine, theirs)
+    shared = old.get_vocab() if word_marks(old) == word_marks(new) else {}
+    tokens = new.convert_ids_to_tokens(list(range(len(new))))
+    text, begins = surfaces(new)
+    places: list[tuple[int, int]] = []
+    values: list[float] = []
+    unknown = old.unk_token_id if old.unk_token_id is not None else old.mask_token_id
+    for i, (token, piece, begin) in enumerate(zip(tokens, text, begins, strict=True)):
+        same = roles.get(i, shared.get(token))
+        found = [same] if same is not None else pieces(piece, begin) or [unknown]
+        places.extend((i, j) for j in found)
+        values.extend([1 / len(found)] * len(found))
+    entries, found_pieces = torch.tensor(places).unbind(1)
+    return entries, found_pieces, torch.tensor(values)
+
+
+def surfaces(tokenizer: Any) -> tuple[list[str], list[bool]]:
+    """What each entry looks like in a text, and whether it begins a word."""
+    opening, inner = word_marks(tokenizer)
+    begins = vocabulary(tokenizer).starts_word.tolist()
+    text = []
+    for token, begin in zip(
+        tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), begins, strict=True
+    ):
+        bare = (token or "").removeprefix(opening if begin else inner)
+        text.append(bare if bare.isascii() or inner else tokenizer.convert_tokens_to_string([bare]))
+    return text, begins
+
+
+def piece_finder(tokenizer: Any) -> Callable[[str, bool], list[int]]:
+    """From a piece of text, at the beginning of a word or inside one, to entries of a tokenizer."""
+    from tokenizers import pre_tokenizers
+
+    opening, inner = word_marks(tokenizer)
+    model, known = tokenizer.backend_tokenizer.model, tokenizer.get_vocab()
+    normalizer, unknown = tokenizer.backend_tokenizer.normalizer, tokenizer.unk_token_id
+    spell = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+
+    def find(piece: str, begins: bool) -> list[int]:
+        if normalizer is not None:
+            piece = normalizer.normalize_str(piece).removeprefix(opening)
+        if not piece:
+            return []
+        if inner and not begins:
+            return _greedy(piece, known, inner)
+        text = piece
+        if opening and opening != "▁":
+            text = "".join(part for part, _ in spell.pre_tokenize_str(piece))
+        found = [token.id for token in model.tokenize(opening + text if begins else text)]
+        return [i for i in found if i != unknown]
+
+    return find
+
+
+def _greedy(piece: str, known: dict[str, int], mark: str) -> list[int]:
+    """The longest entries for the inside of a word, from left to right, as WordPiece finds them."""
+    found, start = [], 0
+    while start < len(piece):
+        end = next((e for e in range(len(piece), start, -1) if mark + piece[start:e] in known), None)
+        if end is None:
+            return []
+        found.append(known[mark + piece[start:end]])
+        start = end
+    return found
+
+
+def by_entry(model: Any) -> list[str]:
+    """The names of the weights that have a row for each entry of the vocabulary."""
+    tables = [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
+    pointers = {table.data_ptr() for table in tables}
+    size, inside = len(tables[0]), f"{model.base_model_prefix}."
+    return [
+        name
+        for name, tensor in model.state_dict().items()
+        if tensor.shape[:1] == (size,)
+        and (tensor.data_ptr() in pointers or (tensor.dim() == 1 and not name.startswith(inside)))
+        and "norm" not in name.lower()
+    ]
+
+
+def keep_positions(state: dict[str, Tensor], before: Any, after: Any) -> dict[str, Tensor]:
+    """RoBERTa counts positions from the number of its padding token; they move with it."""
+    if before.model_type not in FROM_PADDING or before.pad_token_id == after.pad_token_id:
+        return state
+    shift = after.pad_token_id - before.pad_token_id
+    return {
+        name: tensor.roll(shift, 0) if "position_embeddings" in name else tensor
+        for name, tensor in state.items()
+    }
+
+
+def cut_entries(model: Any, kept: Any) -> Any:
+    """The same model with only the `kept` entries of its vocabulary (numpy, old numbers), in this order."""
+    rows = torch.from_numpy(kept).long()
+    config = copy.deepcopy(model.config)
+    config.vocab_size = len(kept)
+    new = {int(old): i for i, old in enumerate(kept)}
+    for name in ROLES:
+        if getattr(config, name, None) is not None:
+            setattr(config, name, new.get(getattr(config, name)))
+    smaller = type(model)(config)
+    state = model.state_dict()
+    for name in by_entry(model):
+        state[name] = state[name][rows]
+    smaller.load_state_dict(keep_positions(state, model.config, config))
+    smaller.tie_weights()
+    return smaller
