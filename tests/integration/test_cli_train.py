@@ -167,7 +167,8 @@ def test_python_does_what_the_commands_do(
 ) -> None:
     run = runs["fine-tune"]
     ner = package.train(corpus, tmp_path / "run", config=run / "config.toml")
-    # Another process may sum in another order (threads), so scores are compared closely, labels exactly.
+    # Another process may sum in another order (threads), and training may be in bf16, so scores are compared
+    # closely, labels exactly.
     printed = json.loads(roster("evaluate", run, corpus / "test_text.txt", "--json").out)
     for predicted in (ner, run, tmp_path / "run" / "model"):
         assert package.evaluate(predicted, corpus / "test_text.txt").as_dict() == printed
@@ -175,7 +176,7 @@ def test_python_does_what_the_commands_do(
     assert [entity.text for entity in package.load(run)(TEXTS[0])] == [s["text"] for s in lines[0]["spans"]]
     for found, line in zip(ner.pipe(TEXTS), lines, strict=True):
         for entity, span in zip(found, line["spans"], strict=True):
-            assert entity.as_dict() == {**span, "score": pytest.approx(span["score"], abs=2e-4)}
+            assert entity.as_dict() == {**span, "score": pytest.approx(span["score"], abs=0.02)}
 
 
 def test_a_config_is_complete(runs: dict[str, Path], corpus: Path, tmp_path: Path) -> None:

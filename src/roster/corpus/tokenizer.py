@@ -2,8 +2,9 @@
 
 Every character that is not white space belongs to exactly one word, control and zero-width characters
 too, so nothing of the user's text is ever lost. The rules come from Unicode categories and know no
-language, except for what `rules.Rules` holds. All patterns are possessive or a single class: time is
-linear in the text, whatever it holds.
+language, except for what `rules.Rules` holds. Time is linear in the text, whatever it holds: repeats are of
+a single class and possessive, or nothing after them can fail. (Possessive repeats of a group are not used:
+they match wrongly in Python 3.11 before 3.11.5.)
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ def _pattern(rules: Rules) -> re.Pattern[str]:
     if rules.clitics:
         ends = rf"(?![{word}]|[{HYPHENS}][{word}])"
         clitic = f"[{APOSTROPHES}](?i:{'|'.join(map(re.escape, rules.clitics))}){ends}"
-    letter = rf"(?=[^\W\d_])[{word}](?:[{mark}])*+"
+    letter = rf"(?=[^\W\d_])[{word}][{mark}]*+"
     # Not after a letter and a period: the try from there would end as this one did, in quadratic time.
-    acronym = rf"(?<![{word}]\.){letter}\.(?:{letter}\.)++(?:{letter}(?![{word}]))?(?![{word}])"
+    acronym = rf"(?<![{word}]\.){letter}\.(?:{letter}\.)+(?!{letter}\.)(?:{letter}(?![{word}]))?(?![{word}])"
     inner = (
         rf"(?:(?!{clitic})[{APOSTROPHES}{HYPHENS}&](?=[{word}])"  # don't, Swiss-based, AT&T
         rf"|\.(?=[{word}])(?![{capital}](?!\.))"  # example.com, 3.5, Ph.D., but not "end.Next"
@@ -86,11 +87,11 @@ def _pattern(rules: Rules) -> re.Pattern[str]:
     segment = rf"(?:{acronym}|[{word}]++)"
     return re.compile(
         rf"(?=\S)(?:{clitic}"
-        rf"|{segment}(?:{inner}{segment})*+"
+        rf"|{segment}(?:{inner}{segment})*"
         rf"|[{UNSPACED}][{mark}]*+"
         r"|[\U0001f1e6-\U0001f1ff]{2}"  # a flag is two of these
         r"|\.++|-++|!++|\?++|\*++|=++|~++|\u2014++|\u2013++|\u2026++"
-        rf"|\S[{mark}]*+(?:(?<=\u200d)[^\s{word}{UNSPACED}][{mark}]*+)*+)"  # symbols; emoji joined into one
+        rf"|\S[{mark}]*+(?:(?<=\u200d)[^\s{word}{UNSPACED}][{mark}]*+)*)"  # symbols; emoji joined into one
     )
 
 
