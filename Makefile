@@ -17,7 +17,7 @@ demo: setup
 	$(BIN)/roster demo -o demo
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check src tests

@@ -5,6 +5,7 @@ Everything is made here: no test reaches for the network.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import pytest
 from hypothesis import settings
 
 from roster.corpus.sentence import Sentence, Span
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker; read when torch is first imported
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 settings.register_profile("roster", deadline=None)
 settings.load_profile("roster")

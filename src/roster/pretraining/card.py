@@ -112,7 +112,10 @@ def drawing(curve: Curve) -> str:
         parts.append(f'<text x="{LEFT - 8}" y="{float(down) + 4:.1f}" text-anchor="end">{y:.2f}</text>')
         x = right * i / 4
         across, _ = at(x, low).split(",")
-        parts.append(f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{_short(x)}</text>')
+        anchor = ("start", "middle", "middle", "middle", "end")[i]
+        parts.append(
+            f'<text x="{across}" y="{HEIGHT - BOTTOM + 18}" text-anchor="{anchor}">{_short(x)}</text>'
+        )
     for i, (label, (_, colour)) in enumerate(lines.items()):
         if points[label]:
             path = " ".join(at(*point) for point in points[label])
@@ -121,6 +124,7 @@ def drawing(curve: Curve) -> str:
                 f'<text x="{WIDTH - 20}" y="{32 + 16 * i}" text-anchor="end" fill="{colour}">{label}</text>'
             )
     parts.append(f'<text x="{WIDTH - 16}" y="{HEIGHT - 6}" text-anchor="end">tokens seen</text>')
+    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 6}">masked-LM loss</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -259,7 +259,7 @@ def test_a_slow_server_does_not_hold_us(client: Client, proxy: Any, fault: str) 
     proxy.faults.append(getattr(proxy, fault))
     start = time.monotonic()
     assert list(client(timeout=0.4).select(ONE)) == [{"x": "1"}]
-    assert 0.4 <= time.monotonic() - start < 1.0
+    assert 0.4 <= time.monotonic() - start < 5
     assert len(proxy.requests) == 2
     assert "no complete answer within 0.4 s" in client.said[0]
     limit = time.monotonic() + 2
@@ -288,7 +288,7 @@ def test_a_stalled_connection_does_not_hold_us(client: Client) -> None:
             start = time.monotonic()
             with pytest.raises(QueryTimeout):
                 client(url=f"http://127.0.0.1:{full.getsockname()[1]}/", timeout=0.3, retries=0).select(ONE)
-            assert time.monotonic() - start < 1
+            assert time.monotonic() - start < 5
         finally:
             for one in waiting:
                 one.close()
@@ -425,7 +425,7 @@ def test_leaves_an_interval_between_requests(client: Client, proxy: Any, tmp_pat
     began = [request.began for request in proxy.requests]
     assert len(began) == 3
     assert all(later - earlier >= 0.15 for earlier, later in pairwise(began))
-    assert time.monotonic() - start < 1.0  # answers from the cache do not wait
+    assert time.monotonic() - start < 4  # answers from the cache do not wait, or it would take 9 s
 
 
 # The cache
@@ -562,5 +562,5 @@ def test_ctrl_c_ends_a_request_at_once(run: Callable[[], subprocess.Popen[str]],
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
     assert err.rstrip().endswith("KeyboardInterrupt")
