@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -99,6 +99,31 @@ def lock(folder: Path, doing: str) -> IO[str]:
             f"another process is {doing} in {folder}; wait for it, or use another folder"
         ) from None
     return handle
+
+
+def check_same(marker: Path, made_from: Mapping[str, Any], what: str, words: Mapping[str, str]) -> None:
+    """Refuses to go on in a folder whose `marker` says that it was made from something else.
+
+    `words` says of each part of `made_from` how a folder was made in which it differs.
+    """
+    before = read_object(marker)
+    different = [name for name, value in made_from.items() if before.get(name) != value]
+    if different:
+        raise RunError(
+            f"{marker.parent} holds {what} made {' and '.join(words.get(name, name) for name in different)}; "
+            "give another folder, or remove this one to start again"
+        )
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object that a run wrote into its folder."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise RunError(f"{path} is damaged; remove the folder {path.parent} and start again")
+    return found
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -12,7 +12,6 @@ Every file is written whole or not at all. A folder made by another config or ot
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
@@ -27,13 +26,19 @@ from torch import Tensor
 import roster
 from roster.config import Config, to_toml
 from roster.errors import ModelError, RosterError, RunError
-from roster.files import fingerprint, lock, write_json, write_text
+from roster.files import check_same, fingerprint, lock, read_object, write_json, write_text
 from roster.learn.loop import Checkpoint
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
 
 LAYOUT = 1
 CHECKPOINT_SECONDS = 30.0
+WORDS = {
+    "layout": "by another version of roster",
+    "config": "with another config",
+    "data": "from other data",
+    "backbone": "with another backbone",
+}
 
 
 class Run:
@@ -70,7 +75,7 @@ class Run:
             run._lock = lock(run.folder, "training")
             marker = run.folder / "run.json"
             if marker.exists():
-                run._check_same(marker, made_from)
+                check_same(marker, made_from, "a run", WORDS)
                 run.results = run._read_results()
             else:
                 write_json(marker, {**made_from, "version": roster.__version__})
@@ -92,17 +97,6 @@ class Run:
         if strangers:
             raise RunError(
                 f"{self.folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
-            )
-
-    def _check_same(self, marker: Path, made_from: Mapping[str, Any]) -> None:
-        before = self._read_json(marker)
-        different = [name for name, value in made_from.items() if before.get(name) != value]
-        if different:
-            names = {"layout": "by another version of roster", "config": "with another config",
-                     "data": "from other data", "backbone": "with another backbone"}  # fmt: skip
-            raise RunError(
-                f"{self.folder} holds a run made {' and '.join(names.get(d, d) for d in different)}; "
-                "give another folder, or remove this one to start again"
             )
 
     def close(self) -> None:
@@ -234,16 +228,7 @@ class Run:
 
     def _read_results(self) -> dict[str, Any]:
         path = self.folder / "results.json"
-        return self._read_json(path) if path.exists() else {}
-
-    def _read_json(self, path: Path) -> dict[str, Any]:
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            found = None
-        if not isinstance(found, dict):
-            raise RunError(f"{path} is damaged; remove the folder {self.folder} and start again")
-        return found
+        return read_object(path) if path.exists() else {}
 
 
 def describe(facts: Mapping[str, Any]) -> str:

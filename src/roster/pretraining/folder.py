@@ -24,7 +24,7 @@ from torch import Tensor
 
 import roster
 from roster.errors import ModelError, RunError
-from roster.files import atomic_folder, lock, write_json, write_text
+from roster.files import atomic_folder, check_same, lock, write_json, write_text
 from roster.model.weights import load_tensors, save_tensors
 
 LAYOUT = 1
@@ -70,27 +70,13 @@ class Folder:
             for part in folder.path.glob(PARTIAL):  # of a process that was killed while it wrote
                 part.unlink()
             if marker.exists():
-                folder._check_same(marker, made_from)
+                check_same(marker, made_from, "a backbone", WORDS)
             else:
                 write_json(marker, {**made_from, "version": roster.__version__})
         except BaseException:
             folder.close()
             raise
         return folder
-
-    def _check_same(self, marker: Path, made_from: Mapping[str, Any]) -> None:
-        try:
-            before = json.loads(marker.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            before = None
-        if not isinstance(before, dict):
-            raise RunError(f"{marker} is damaged; remove the folder and start again")
-        different = [name for name, value in made_from.items() if before.get(name) != value]
-        if different:
-            raise RunError(
-                f"{self.path} holds a backbone made {' and '.join(WORDS[name] for name in different)}; "
-                "give another folder, or remove this one to start again"
-            )
 
     def close(self) -> None:
         if self._lock is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -140,10 +140,10 @@ class Trainer:
         p, s = self.progress, self.settings
         saved = began = time.monotonic()
         already, looking = p.seconds, 0.0
-        since, lines = self._clock(), []
+        since, lines = time.monotonic(), []
         self.learner.train()
         with ticks() as tick:
-            for ids in self._batches():
+            for ids in self.rows.batches(p.step):
                 lines.append(self.step(ids))
                 p.step += 1
                 if self.budget.seconds and p.step % SYNC == 0:
@@ -158,14 +158,14 @@ class Trainer:
                     point = {
                         "step": p.step, "tokens": p.step * s.batch * s.length,
                         "share": round(share, 6), "seconds": round(p.seconds, 3),
-                        "tokens_per_second": tokens / max(1e-9, self._clock() - since),
+                        "tokens_per_second": tokens / max(1e-9, time.monotonic() - since),
                         **dict(zip(PARTS, torch.stack(lines).mean(0).tolist(), strict=True)), **look(),
                     }  # fmt: skip
                     p.curve.append(point)
                     told(point)
                     lines = []
                     looking += time.monotonic() - pause
-                    since = self._clock()
+                    since = time.monotonic()
                 if share >= 1:
                     return
                 if time.monotonic() - saved >= s.checkpoint:
@@ -177,12 +177,6 @@ class Trainer:
 
     def _looked(self) -> int:
         return int(self.progress.curve[-1]["share"] * LOOKS) if self.progress.curve else 0
-
-    def _batches(self) -> Iterator[Tensor]:
-        return self.rows.batches(self.progress.step)
-
-    def _clock(self) -> float:
-        return time.monotonic()
 
     def _wait(self) -> None:
         if self.device.type == "cuda":

@@ -121,8 +121,3 @@ def set_dropout(model: nn.Module, p: float) -> None:
 
 def size(model: nn.Module) -> int:
     return sum(p.numel() for p in model.parameters())
-
-
-def parameters(model: MaskedLM) -> dict[str, Tensor]:
-    """Trained weights by name; tied ones once."""
-    return {name: p for name, p in model.named_parameters() if p.requires_grad}

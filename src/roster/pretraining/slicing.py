@@ -65,9 +65,14 @@ def slim(model: Any, numbers: Sequence[int], width: int, heads: int, inner: int)
     return smaller
 
 
+def inner_size(config: Any) -> int:
+    """Units of a feed-forward network."""
+    return int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size)
+
+
 def _check(config: Any, width: int, heads: int, inner: int) -> None:
     size = config.hidden_size // config.num_attention_heads
-    units = int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size)
+    units = inner_size(config)
     if width % heads:
         raise ConfigError(f"'width' ({width}) must be a multiple of 'heads' ({heads})")
     limits = {"width": (width, config.hidden_size), "heads": (heads, config.num_attention_heads)}

@@ -12,7 +12,7 @@ import torch
 from roster.backbone.loading import load_any_masked_lm, load_tokenizer
 from roster.errors import ConfigError, ModelError
 from roster.pretraining.settings import Settings
-from roster.pretraining.slicing import evenly, slim
+from roster.pretraining.slicing import evenly, inner_size, slim
 from roster.pretraining.transfer import carry_over, cut_entries
 
 LAYERS, WIDTH, HEADS = 6, 384, 12
@@ -138,10 +138,6 @@ def fewer_heads(config: Any, width: int) -> int:
     most = config.num_attention_heads
     least = -(-width * most // config.hidden_size)
     return next((n for n in range(least, most + 1) if width % n == 0), most)
-
-
-def inner_size(config: Any) -> int:
-    return int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size)
 
 
 def shape_words(config: Any) -> str:
