@@ -22,7 +22,8 @@ def facts(
 ) -> dict[str, str]:
     """What the card says in its table."""
     last = curve[-1]
-    steady = [point["tokens_per_second"] for point in curve[1:]] or [last["tokens_per_second"]]
+    speeds = [point["tokens_per_second"] for point in curve if "tokens_per_second" in point]
+    steady = speeds[1:] or speeds  # the first has the compiling in it
     memory = {name.replace("_", " "): gigabytes(size) for name, size in peak_memory().items()}
     found = {
         "architecture": f"{config.model_type}, {shape_words(config)}",
@@ -81,9 +82,8 @@ def curve_table(curve: Curve) -> str:
     for point in curve:
         valid = f"{point['valid_loss']:.3f}" if "valid_loss" in point else ""
         accuracy = f"{point['valid_accuracy']:.3f}".lstrip("0") if "valid_accuracy" in point else ""
-        lines.append(
-            f"| {point['step']:,} | {point['tokens']:,} | {point['guess']:.3f} | {valid} | {accuracy} |"
-        )
+        learned = f"{point['guess']:.3f}" if "guess" in point else ""
+        lines.append(f"| {point['step']:,} | {point['tokens']:,} | {learned} | {valid} | {accuracy} |")
     return "\n".join(lines)
 
 

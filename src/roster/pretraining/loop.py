@@ -138,10 +138,13 @@ class Trainer:
         """`look` reads the documents kept apart, `save` keeps a checkpoint, `told` gets each point of the
         curve, `ticks` shows a person where it is."""
         p, s = self.progress, self.settings
-        saved = began = time.monotonic()
         already, looking = p.seconds, 0.0
-        since, lines = time.monotonic(), []
+        lines: list[Tensor] = []
+        if not p.curve and (found := look()):  # what it begins with
+            p.curve.append({"step": 0, "tokens": 0, "share": 0.0, "seconds": 0.0, **found})
+            told(p.curve[-1])
         self.learner.train()
+        saved = began = since = time.monotonic()
         with ticks() as tick:
             for ids in self.rows.batches(p.step):
                 lines.append(self.step(ids))

@@ -108,7 +108,8 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
     peak = measure_ceilings(settings.device, settings.precision).operations
 
     def note(point: dict[str, float]) -> None:
-        point["peak_share"] = point["tokens_per_second"] * cost / peak
+        if "tokens_per_second" in point:
+            point["peak_share"] = point["tokens_per_second"] * cost / peak
         folder.write_curve(trainer.progress.curve)
         say(describe(point))
 
@@ -143,8 +144,10 @@ def describe(point: Mapping[str, float]) -> str:
     parts += [f"{words} {point[name]:.3f}" for name, words in names if point.get(name)]
     if "valid_loss" in point:
         parts.append(f"kept apart: loss {point['valid_loss']:.3f}, accuracy {point['valid_accuracy']:.3f}")
-    speed = f"{point['tokens_per_second']:,.0f} tokens/s"
-    return ", ".join([*parts, f"{speed} ({100 * point['peak_share']:.0f} % of the peak)"])
+    if "tokens_per_second" in point:
+        speed = f"{point['tokens_per_second']:,.0f} tokens/s"
+        parts.append(f"{speed} ({100 * point['peak_share']:.0f} % of the peak)")
+    return ", ".join(parts)
 
 
 @contextmanager

@@ -205,13 +205,15 @@ def test_masks_by_turns(make: Make) -> None:
 
 
 @pytest.mark.parametrize(
-    ("steps", "expected"), [(3, [1, 2, 3]), (20, [*range(1, 21)]), (60, [*range(3, 61, 3)])]
+    ("steps", "expected"), [(3, [0, 1, 2, 3]), (20, [*range(21)]), (60, [*range(0, 61, 3)])]
 )
 def test_looks(steps: int, expected: list[int], make: Make) -> None:
     trainer = make(steps=steps, batch=1)
     told = run(trainer, look=lambda: {"valid_loss": 1.5})
     assert [point["step"] for point in told] == expected
-    assert len(expected) <= LOOKS
+    assert len(expected) <= LOOKS + 1  # and what it begins with
+    assert "guess" not in told[0]
+    assert all("guess" in point for point in told[1:])
     assert told == trainer.progress.curve
     assert all(point["valid_loss"] == 1.5 and point["tokens"] == 16 * point["step"] for point in told)
     assert told[-1]["share"] == 1
