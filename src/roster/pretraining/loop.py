@@ -21,6 +21,8 @@ from roster.pretraining.settings import Settings
 LOOKS = 20
 """How often the documents kept apart are read, evenly over the training."""
 VALID_ROWS = 512
+SEEN_ROWS = 64
+"""Rows from which the last states' mean and spread are taken."""
 SYNC = 8
 """Steps between two waits for the device, where the clock decides when to stop."""
 BETAS, EPS = (0.9, 0.98), 1e-6
@@ -218,6 +220,13 @@ def validation(rows: Sequences, masker: Masker, seed: int) -> list[Masked]:
         masker(rows.take(starts[i : i + 64]), "random", generator)
         for i in range(0, min(len(starts), VALID_ROWS), 64)
     ]
+
+
+def last_states(model: MaskedLM, rows: Sequences, precision: str) -> Tensor:
+    """What the encoder makes of some rows, nothing masked: [places, width]."""
+    ids = rows.take(rows.starts(0)[:SEEN_ROWS])
+    with evaluating(model), arithmetic(rows.device, precision):
+        return model.states(ids, every=False)[-1].float().flatten(0, 1)
 
 
 def guessed(model: MaskedLM, batches: list[Masked], precision: str) -> dict[str, float]:

@@ -19,6 +19,7 @@ from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.pretraining import card, loop
 from roster.pretraining.documents import read_documents, source_fingerprint
+from roster.pretraining.evening import even_out
 from roster.pretraining.folder import Folder
 from roster.pretraining.loop import Progress, Trainer
 from roster.pretraining.masking import masker
@@ -119,6 +120,8 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
         told=note,
         ticks=ticks,
     )
+    if settings.evens and (factor := even_out(model, loop.last_states(model, train, settings.precision))):
+        say(f"last states: centred, and scaled by {factor:.2f}; the model says what it said")
     curve = trainer.progress.curve
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     facts = card.facts(model.config, size(model), settings, start.told, tokens.facts, curve, name)

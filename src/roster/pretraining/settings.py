@@ -65,6 +65,11 @@ class Settings:
     relations: float = option(0.0, "weight of the teacher's attention relations (queries, keys, values of "
                                    "the last layer; BERT's kin)", low=0)  # fmt: skip
 
+    even: str = option(
+        "auto", "centre and scale the last states, so that fresh heads learn well from them; what the model "
+        "says stays the same. auto: of a student, and of a model made from nothing",
+        choices=("auto", "on", "off"),
+    )  # fmt: skip
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
     device: str = option("auto", "auto: the first GPU if there is one; or cpu, cuda, cuda:1, mps")
     precision: str = option("auto", "auto: bf16 on a GPU, and on a CPU that multiplies it; else float32",
@@ -79,6 +84,11 @@ class Settings:
     def deciding(self) -> dict[str, Any]:
         """All but what may change when a training goes on: where it runs, and how its result is written."""
         return {name: value for name, value in self.as_dict().items() if name not in FREE}
+
+    @property
+    def evens(self) -> bool:
+        """A model that is only read on is left as its users know it."""
+        return self.even == "on" or (self.even == "auto" and bool(self.teacher or not self.start))
 
     @property
     def layer_numbers(self) -> tuple[int, ...]:
