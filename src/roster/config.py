@@ -36,7 +36,7 @@ def option(default: Any, doc: str, *, low: float | None = None, high: float | No
 
 @dataclass(frozen=True)
 class Backbone:
-    name: str = option("roster-small-en", "bundled name, folder, or Hugging Face hub name of an encoder")
+    name: str = option("roster-small-en-2", "bundled name, folder, or Hugging Face hub name of an encoder")
     max_length: int = option(
         150, "sub-words in one window, special tokens included; longer sentences go through windows", low=8
     )
@@ -337,7 +337,7 @@ def _value(value: Any, kind: Any, f: dataclasses.Field[Any], name: str) -> Any:
 def _check(config: Config) -> Config:
     """What no field can see alone."""
     if not config.backbone.name.strip():
-        raise ConfigError("'backbone.name' is empty; give a folder, a hub name, or roster-small-en")
+        raise ConfigError("'backbone.name' is empty; give a folder, a hub name, or roster-small-en-2")
     if config.augmentation.by == "trained" and config.augmentation.masked_lm:
         raise ConfigError(
             "'augmentation.masked_lm' names another model, but 'augmentation.by' is 'trained', which "

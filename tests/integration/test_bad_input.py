@@ -264,7 +264,7 @@ def test_no_backbone(refuse: Any, train: Any, corpus: Path, backbone: Path, tmp_
         corpus,
         "--backbone",
         "nobody/nothing",
-        says=["'nobody/nothing'", "Hugging Face hub", "roster-small-en"],
+        says=["'nobody/nothing'", "Hugging Face hub", "roster-small-en-2"],
     )
     broken = shutil.copytree(backbone, tmp_path / "broken")
     (broken / "tokenizer.json").unlink()

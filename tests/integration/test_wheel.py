@@ -17,7 +17,7 @@ import roster as package
 from roster.config import load_config, to_toml
 
 REPOSITORY = Path(__file__).parents[2]
-BUNDLED = "roster/backbone/bundled/roster-small-en"
+BUNDLED = "roster/backbone/bundled/roster-small-en-2"
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -85,7 +85,7 @@ def test_the_command(installed: Path, tmp_path: Path) -> None:
     assert run(installed / "roster", "--version", cwd=tmp_path) == f"roster {package.__version__}\n"
     assert "evaluate" in run(installed / "roster", "--help", cwd=tmp_path)
     printed = run(installed / "roster", "train", "--print-config", "--preset", "small", cwd=tmp_path)
-    assert 'name = "roster-small-en"' in printed
+    assert 'name = "roster-small-en-2"' in printed
     assert printed == to_toml(load_config(preset="small"))
 
 
@@ -103,10 +103,10 @@ from roster.distant.kb.classes import load_classes
 from roster.distant.patterns import builtin_patterns
 from roster.distant.policy import STOP_WORDS
 sample = Path(str(resources.files("roster") / "sample"))
-encoder, tokenizer = load_encoder("roster-small-en"), load_tokenizer("roster-small-en")
+encoder, tokenizer = load_encoder("roster-small-en-2"), load_tokenizer("roster-small-en-2")
 print(json.dumps({
     "file": roster.__file__,
-    "backbone": resolve("roster-small-en"),
+    "backbone": resolve("roster-small-en-2"),
     "vocabulary": len(tokenizer) == encoder.config.vocab_size,
     "news": sum(1 for _ in read(sample / "news.txt", "text")),
     "gold": sum(1 for _ in read(sample / "gold.jsonl")),

@@ -11,7 +11,7 @@ from typing import Any
 
 from roster.errors import ModelError
 
-BUNDLED = ("roster-small-en",)
+BUNDLED = ("roster-small-en-2",)
 FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
 """Architectures that count positions from the number of the padding token on."""
 

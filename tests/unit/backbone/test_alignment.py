@@ -177,7 +177,7 @@ def test_each_word_stands_where_it_is_farthest_from_a_cut(layout: tuple[np.ndarr
 
 
 def test_no_room() -> None:
-    tokenizer = load_tokenizer("roster-small-en")
+    tokenizer = load_tokenizer("roster-small-en-2")
     with pytest.raises(ModelError, match="use at least 6"):
         WordEncoder(tokenizer, 5)
     assert WordEncoder(tokenizer, 600, 512).limit == 512
@@ -186,7 +186,7 @@ def test_no_room() -> None:
 
 
 def test_bundled_tokenizer(tmp_path: Path) -> None:
-    encoder = WordEncoder(load_tokenizer("roster-small-en"), 150)
+    encoder = WordEncoder(load_tokenizer("roster-small-en-2"), 150)
     ((_, owner),) = encoder.subwords([["Angela", "Merkel", "\u200d", "👩‍💻", "visited", "Paris", "."]])
     assert sorted(set(owner.tolist())) == list(range(7))
 

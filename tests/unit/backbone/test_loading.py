@@ -108,7 +108,7 @@ def test_padding_does_not_matter(backbones: dict[str, Path]) -> None:
 
 
 def test_names(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Path(resolve("roster-small-en"), "config.json").is_file()
+    assert Path(resolve("roster-small-en-2"), "config.json").is_file()
     assert resolve(str(tiny)) == str(tiny)
     assert resolve("bert-base-cased") == "bert-base-cased"
     assert resolve("google/bert") == "google/bert"
@@ -132,7 +132,7 @@ def test_a_hub_name_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     for load in (load_encoder, load_tokenizer, load_masked_lm, load_architecture):
         with pytest.raises(
-            ModelError, match=r"no-such/model-xyz.*could not be had.*bundled: roster-small-en"
+            ModelError, match=r"no-such/model-xyz.*could not be had.*bundled: roster-small-en-2"
         ):
             load("no-such/model-xyz")
 

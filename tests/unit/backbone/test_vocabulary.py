@@ -30,10 +30,10 @@ def readable(tokenizer: Any, token: str) -> str:
     return bytes(BYTES[c] for c in bare).decode("utf-8", errors="replace")
 
 
-@pytest.mark.parametrize("name", [*MARKS, "roster-small-en"])
+@pytest.mark.parametrize("name", [*MARKS, "roster-small-en-2"])
 def test_traits(name: str, tokenizers: dict[str, Any]) -> None:
     tokenizer = tokenizers[name] if name in MARKS else load_tokenizer(name)
-    opening, inner = MARKS.get(name, ("Ġ", ""))
+    opening, inner = MARKS.get(name, ("", "##"))
     v = vocabulary(tokenizer)
     special_, starts_, capital_, alphanumeric_ = (
         trait.tolist() for trait in (v.special, v.starts_word, v.capital, v.alphanumeric)

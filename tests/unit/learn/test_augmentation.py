@@ -97,7 +97,7 @@ SENTENCES = [
 
 @pytest.fixture(scope="module")
 def bundled() -> tuple[WordEncoder, DeviceCorpus]:
-    tokenizer = load_tokenizer("roster-small-en")
+    tokenizer = load_tokenizer("roster-small-en-2")
     encoder = WordEncoder(tokenizer, 64)
     return encoder, DeviceCorpus.put(encoder.encode(SENTENCES), tokenizer.pad_token_id, CPU)
 
@@ -126,7 +126,7 @@ def check_layout(augmented: DeviceCorpus, corpus: DeviceCorpus, traits: Vocabula
 
 def test_own_augmenter_on_the_bundled_backbone(bundled: tuple[WordEncoder, DeviceCorpus]) -> None:
     encoder, corpus = bundled
-    augment = own(encoder, corpus, "roster-small-en")
+    augment = own(encoder, corpus, "roster-small-en-2")
     traits = vocabulary(encoder.tokenizer)
     first = augment(None, 0)
     changed = check_layout(first, corpus, traits)
@@ -143,8 +143,8 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
 ) -> None:
     encoder, corpus = bundled
     traits = vocabulary(encoder.tokenizer)
-    model = TwoHeads(load_encoder("roster-small-en"), 2)
-    trained = own(encoder, corpus, "roster-small-en", by="trained")
+    model = TwoHeads(load_encoder("roster-small-en-2"), 2)
+    trained = own(encoder, corpus, "roster-small-en-2", by="trained")
     found = trained(PlainModels(model, "float32"), 0)
     changed = check_layout(found, corpus, traits)
     firsts = torch.zeros_like(changed)
@@ -152,7 +152,7 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
         a, b = corpus.encoded.word_starts[i : i + 2]
         firsts[i, corpus.encoded.positions[a:b]] = True
     assert not changed[~firsts].any()
-    frozen = own(encoder, corpus, "roster-small-en")(None, 0)
+    frozen = own(encoder, corpus, "roster-small-en-2")(None, 0)
     assert not torch.equal(found.ids, frozen.ids)
     # An encoder that was trained to nonsense writes nonsense.
     with torch.no_grad():
@@ -160,7 +160,7 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
             p.add_(torch.randn(p.shape, generator=seeded(0)) * 0.5)
     assert not torch.equal(trained(PlainModels(model, "float32"), 0).ids, found.ids)
     assert torch.equal(
-        own(encoder, corpus, "roster-small-en")(PlainModels(model, "float32"), 0).ids, frozen.ids
+        own(encoder, corpus, "roster-small-en-2")(PlainModels(model, "float32"), 0).ids, frozen.ids
     )
 
 
