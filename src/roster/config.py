@@ -47,6 +47,7 @@ class Backbone:
 class Optimiser:
     batch_size: int = option(32, "sentences in one step", low=1)
     weight_decay: float = option(0.01, "AdamW's decay; none on biases and norms", low=0)
+    beta2: float = option(0.999, "AdamW's memory of squared gradients", low=0, high=0.999999)
     warmup: float = option(
         0.1, "share of the steps with a rising rate; then it falls linearly to 0", low=0, high=1
     )

@@ -109,14 +109,26 @@ class Objective:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Passes over the data and peak rates of one stage. A head rate of 0 means the encoder's."""
+    """Passes over the data and peak rates of one stage. A head rate of 0 means the encoder's.
+
+    `changes` are values of the config's optimiser that this stage wants otherwise.
+    """
 
     epochs: int
     learning_rate: float
     head_learning_rate: float = 0.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def peak(self, head: bool) -> float:
         return (self.head_learning_rate if head else 0.0) or self.learning_rate
+
+    def optimiser(self, usual: Optimiser) -> Optimiser:
+        """The optimiser of this stage.
+
+        >>> Schedule(3, 1e-5, changes={"batch_size": 16}).optimiser(Optimiser(beta2=0.98)).beta2
+        0.98
+        """
+        return replace(usual, **self.changes)
 
 
 @dataclass
@@ -191,7 +203,7 @@ def fit(
     Each epoch draws its order and its dropout from seeds of its own. `after_epoch(epoch, checkpoint)`
     is called after every finished epoch, and may take a checkpoint.
     """
-    model, corpus = models.model, objective.corpus
+    model, corpus, optimiser = models.model, objective.corpus, schedule.optimiser(optimiser)
     device = corpus.device
     per_epoch = math.ceil(corpus.encoded.n_windows / optimiser.batch_size)
     total = per_epoch * schedule.epochs
@@ -291,7 +303,9 @@ def _adamw(
             if chosen:
                 groups.append({"params": chosen, "weight_decay": decay})
                 peaks.append(schedule.peak(head=not is_encoder))
-    return torch.optim.AdamW(groups, lr=schedule.learning_rate, fused=device.type in ("cuda", "cpu")), peaks
+    fused = device.type in ("cuda", "cpu")
+    betas = (0.9, optimiser.beta2)
+    return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, fused=fused), peaks
 
 
 def _snapshot(epoch: int, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective) -> Checkpoint:
