@@ -26,6 +26,9 @@ FORGOTTEN = 0.5
 """How often a word that occurs once is unknown in training."""
 
 
+SIZES = ("learned", "fixed", "characters", "word_size", "char_size", "filters", "hidden")
+
+
 @dataclass(frozen=True)
 class BilstmConfig:
     """The sizes of an encoder, as `config.json` has them."""
@@ -52,7 +55,9 @@ class BilstmConfig:
         path = folder / "config.json"
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{f.name: found[f.name] for f in fields(cls)})
+            values = {f.name: found[f.name] for f in fields(cls)}
+            sizes = {name: int(values[name]) for name in SIZES}
+            return cls(**values | sizes | {"dropout": float(values["dropout"])})
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{path} is damaged: {error}") from None
 

@@ -30,6 +30,7 @@ from roster.backbone.words import (
     read_vectors,
 )
 from roster.config import BILSTM_CNN, Config
+from roster.errors import ModelError
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,11 @@ def empty_encoder(folder: Path) -> tuple[Any, Any]:
         return encoder_from_config(folder), load_tokenizer(str(folder))
     from roster.model.bilstm import BilstmCnn, BilstmConfig
 
-    return BilstmCnn(BilstmConfig.load(folder)), Words.load(folder)
+    sizes, words = BilstmConfig.load(folder), Words.load(folder)
+    found = (len(words.learned), len(words.fixed), len(words.characters))
+    if found != (sizes.learned, sizes.fixed, sizes.characters):
+        raise ModelError(f"{folder}: the vocabulary does not fit the model's own description")
+    return BilstmCnn(sizes), words
 
 
 def load_word_encoder(folder: Path, max_length: int, specials: Specials | None) -> AnyWordEncoder:
