@@ -67,13 +67,13 @@ class Bilstm:
 
 @dataclass(frozen=True)
 class Optimiser:
+    batch_size: int = option(32, "sentences in one step", low=1)
     rule: str = option(
         "adamw",
         "adamw; or sgd, with momentum, and a rate that falls from epoch to epoch (plain engine)",
         choices=("adamw", "sgd"),
     )
-    batch_size: int = option(32, "sentences in one step", low=1)
-    weight_decay: float = option(0.01, "AdamW's decay; none on biases and norms", low=0)
+    weight_decay: float = option(0.01, "decay of the weights; none on biases and norms", low=0)
     beta2: float = option(0.999, "AdamW's memory of squared gradients", low=0, high=0.999999)
     warmup: float = option(
         0.1, "share of the steps with a rising rate; then it falls linearly to 0", low=0, high=1

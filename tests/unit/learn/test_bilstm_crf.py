@@ -252,7 +252,8 @@ def test_word_vectors_know_words_that_training_never_saw(
     known = {**kinds_of, **{word.lower(): kind for kind, word in NEW.items()}}
     vectors = {w: [3.0 * (k == "PER"), 3.0 * (k == "LOC"), 0.0] for w, k in known.items()}
     path = glove(tmp_path / "vectors.txt", {**vectors, "went": [0.0, 0.0, 3.0], "to": [0.0, 0.0, 3.0]})
-    overrides = {**CRF, "bilstm.word_vectors": str(path), "bilstm.filters": 1, "bilstm_crf.learning_rate": 0.03}
+    overrides = {**CRF, "bilstm.word_vectors": str(path), "bilstm.filters": 1, "bilstm_crf.epochs": 15,
+                 "bilstm_crf.learning_rate": 0.03}  # fmt: skip
     run = tmp_path / "run"
     train(data, run, load_config(overrides=overrides))
     shutil.move(path, tmp_path / "elsewhere")  # the model has all it needs
