@@ -19,7 +19,11 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
-METHODS = ("roster", "fine-tune")
+METHODS = ("roster", "fine-tune", "bilstm-crf")
+BILSTM_CNN = "bilstm-cnn"
+"""The backbone that is no folder and no hub name: trained from scratch, its sizes in `[bilstm]`."""
+OWN_BACKBONES = {"bilstm-crf": BILSTM_CNN}
+"""The backbones of methods that have another one where none is named."""
 PRESETS = (
     "small",
     "conll03", "ontonotes5", "wikigold",
@@ -36,7 +40,10 @@ def option(default: Any, doc: str, *, low: float | None = None, high: float | No
 
 @dataclass(frozen=True)
 class Backbone:
-    name: str = option("roster-small-en-2", "bundled name, folder, or Hugging Face hub name of an encoder")
+    name: str = option(
+        "roster-small-en-2",
+        "bundled name, folder, or Hugging Face hub name of an encoder; or bilstm-cnn, see [bilstm]",
+    )
     max_length: int = option(
         150, "sub-words in one window, special tokens included; longer sentences go through windows", low=8
     )
@@ -44,13 +51,36 @@ class Backbone:
 
 
 @dataclass(frozen=True)
+class Bilstm:
+    """The sizes of the backbone bilstm-cnn, which is trained from scratch (Ma and Hovy 2016)."""
+
+    word_vectors: str = option(
+        "", "file of word vectors, `word v1 v2 ...` on each line, maybe .gz; empty: random vectors"
+    )
+    word_size: int = option(100, "length of random word vectors; a file has its own", low=1)
+    char_size: int = option(30, "length of the vectors of characters", low=1)
+    filters: int = option(30, "filters of the CNN over characters, each three characters wide", low=1)
+    hidden: int = option(200, "width of the LSTM, each way", low=1)
+    dropout: float = option(0.5, "dropout before and after the LSTM", low=0, high=0.9)
+    min_count: int = option(1, "words that occur less often have no vector of their own", low=1)
+
+
+@dataclass(frozen=True)
 class Optimiser:
     batch_size: int = option(32, "sentences in one step", low=1)
-    weight_decay: float = option(0.01, "AdamW's decay; none on biases and norms", low=0)
+    rule: str = option(
+        "adamw",
+        "adamw; or sgd, with momentum, and a rate that falls from epoch to epoch (plain engine)",
+        choices=("adamw", "sgd"),
+    )
+    weight_decay: float = option(0.01, "decay of the weights; none on biases and norms", low=0)
+    beta2: float = option(0.999, "AdamW's memory of squared gradients", low=0, high=0.999999)
     warmup: float = option(
         0.1, "share of the steps with a rising rate; then it falls linearly to 0", low=0, high=1
     )
     clip: float = option(1.0, "largest norm of a gradient", low=1e-6)
+    momentum: float = option(0.9, "SGD's memory of gradients", low=0, high=0.999999)
+    rate_decay: float = option(0.0, "SGD's rate in epoch i, from 0, is rate / (1 + rate_decay * i)", low=0)
     precision: str = option(
         "auto",
         "auto: bf16 on a GPU, and on a CPU that multiplies it; else float32",
@@ -153,16 +183,30 @@ class FineTune:
 
 
 @dataclass(frozen=True)
+class BilstmCrf:
+    """BiLSTM-CNN-CRF: a linear-chain CRF over BIO tags, trained with SGD, whose values are these."""
+
+    epochs: int = option(50, "passes over the data", low=1)
+    learning_rate: float = option(0.015, "rate of the first epoch", low=0)
+    rate_decay: float = option(0.05, "the rate in epoch i, from 0, is rate / (1 + rate_decay * i)", low=0)
+    momentum: float = option(0.9, "SGD's memory of gradients", low=0, high=0.999999)
+    clip: float = option(5.0, "largest norm of a gradient", low=1e-6)
+    batch_size: int = option(10, "sentences in one step", low=1)
+
+
+@dataclass(frozen=True)
 class Config:
     method: str = option("roster", "what to train", choices=METHODS)
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
     backbone: Backbone = field(default_factory=Backbone)
+    bilstm: Bilstm = field(default_factory=Bilstm)
     optimiser: Optimiser = field(default_factory=Optimiser)
     noise_robust: NoiseRobust = field(default_factory=NoiseRobust)
     ensemble: Ensemble = field(default_factory=Ensemble)
     augmentation: Augmentation = field(default_factory=Augmentation)
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
+    bilstm_crf: BilstmCrf = field(default_factory=BilstmCrf)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
@@ -180,6 +224,7 @@ def load_config(
     0.5
     """
     tree = Config().as_dict()
+    tree["backbone"]["name"] = None  # not named yet
     if preset is not None:
         _merge(tree, _preset(preset), f"preset {preset}")
     if file is not None:
@@ -192,12 +237,21 @@ def load_config(
         for section in reversed(sections):
             nested = {section: nested}
         _merge(tree, nested, "--set")
+    if tree["backbone"]["name"] is None:
+        del tree["backbone"]["name"]
     return from_dict(tree)
 
 
 def from_dict(tree: Mapping[str, Any]) -> Config:
-    """A checked config from plain values; every field that is not given keeps its default."""
+    """A checked config from plain values; every field that is not given keeps its default.
+
+    >>> from_dict({"method": "bilstm-crf"}).backbone.name
+    'bilstm-cnn'
+    """
     whole = Config().as_dict()
+    own = OWN_BACKBONES.get(str(tree.get("method")))
+    if own is not None:
+        whole["backbone"]["name"] = own
     _merge(whole, tree, "config")
     return _check(_build(Config, whole, ""))
 

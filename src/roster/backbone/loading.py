@@ -9,6 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from roster.config import BILSTM_CNN
 from roster.errors import ModelError
 
 BUNDLED = ("roster-small-en-2",)
@@ -83,20 +84,27 @@ def load_encoder(name: str) -> Any:
 
 def load_masked_lm(name: str) -> Any:
     """A masked language model with its own trained head, or an error that names the two ways out."""
+    if name == BILSTM_CNN:
+        raise ModelError(_no_masked_lm(name, "is no masked language model"))
     from transformers import AutoModelForMaskedLM
 
     def load(source: str) -> Any:
         model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
         missing = [key for key in _missing(model, info) if not key.startswith(model.base_model_prefix)]
         if missing:
-            raise ModelError(
-                f"{name} has no trained masked-language-model head (missing {missing[0]}), so it cannot "
-                "write augmentations. Either turn them off (--set augmentation.enabled=false), or name "
-                "another masked language model for them (--set augmentation.masked_lm=NAME_OR_FOLDER)"
-            )
+            lacks = f"has no trained masked-language-model head (missing {missing[0]})"
+            raise ModelError(_no_masked_lm(name, lacks))
         return model
 
     return _load(name, "masked language model", load)
+
+
+def _no_masked_lm(name: str, lacks: str) -> str:
+    return (
+        f"{name} {lacks}, so it cannot write augmentations. Either turn them off "
+        "(--set augmentation.enabled=false), or name another masked language model for them "
+        "(--set augmentation.masked_lm=NAME_OR_FOLDER)"
+    )
 
 
 def load_any_masked_lm(name: str) -> tuple[Any, bool]:
@@ -142,6 +150,8 @@ def max_positions(architecture: Any) -> int | None:
 
 def import_code(name: str) -> None:
     """Imports the code of a backbone's architecture, which takes seconds, before its time is taken."""
+    if name == BILSTM_CNN:
+        return
     from transformers import AutoModel, AutoModelForMaskedLM
 
     config = load_architecture(name)

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="RUN", help="run folder; made, or continued")
     parser.add_argument("--method", choices=METHODS, help="what to train (default: roster)")
     parser.add_argument(
-        "--backbone", metavar="NAME_OR_DIR", help="encoder (default: roster-small-en-2, bundled)"
+        "--backbone",
+        metavar="NAME_OR_DIR",
+        help="encoder (default: roster-small-en-2, bundled; bilstm-cnn for bilstm-crf)",
     )
     parser.add_argument(
         "--preset", metavar="NAME", choices=PRESETS, help=f"values for a kind of data: {', '.join(PRESETS)}"

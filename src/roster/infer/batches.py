@@ -10,7 +10,10 @@ from roster.backbone.alignment import Encoded
 
 
 class Padded(NamedTuple):
-    """`ids` and `mask` [rows, length]; a word has its state at place `at` of rows x length."""
+    """`ids` and `mask` [rows, length]; a word has its state at place `at` of rows x length.
+
+    `ids` of whole words (`roster.backbone.words`) have one dimension more.
+    """
 
     ids: np.ndarray
     mask: np.ndarray
@@ -22,7 +25,7 @@ def padded(encoded: Encoded, rows: np.ndarray, pad: int) -> Padded:
     lengths = encoded.lengths[rows]
     width = int(lengths.max())
     inside = np.arange(width) < lengths[:, None]
-    ids = np.full(inside.shape, pad, np.int64)
+    ids = np.full((*inside.shape, *encoded.ids.shape[1:]), pad, np.int64)
     ids[inside] = encoded.ids[_ranges(encoded.starts[rows], lengths)]
     counts = encoded.word_starts[rows + 1] - encoded.word_starts[rows]
     at = encoded.positions[_ranges(encoded.word_starts[rows], counts)].astype(np.int64)

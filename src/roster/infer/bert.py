@@ -64,7 +64,9 @@ class BertReader(nn.Module):
 
 
 def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
-    """The model in a folder, or None where its encoder is not of the family."""
+    """The model in a folder, or None where its encoder is not of the family, or words are not read alone."""
+    if facts.kind == "crf":
+        return None
     tensors, _ = load_tensors(folder / "model.safetensors")
     try:
         config = SimpleNamespace(**json.loads((folder / "config.json").read_text(encoding="utf-8")))

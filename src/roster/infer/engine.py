@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from roster.backbone.alignment import WordEncoder
-from roster.model.folder import EXPORTED, ModelFacts, load_word_encoder, read_facts
+from roster.backbone.words import AnyWordEncoder
+from roster.model.encoders import load_word_encoder
+from roster.model.folder import EXPORTED, ModelFacts, read_facts
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
@@ -27,7 +28,7 @@ class Engine(ABC):
 
     def __init__(self, folder: Path, facts: ModelFacts):
         self.facts = facts
-        self.encoder: WordEncoder = load_word_encoder(folder, facts)
+        self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
         self.pad = self.encoder.specials.pad
         self.workers = 1
         self.tokens = CPU_TOKENS

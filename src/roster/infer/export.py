@@ -15,6 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from roster.backbone.words import is_word_level
 from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, ModelError, RosterError
@@ -45,6 +46,11 @@ def export(
     facts = read_facts(source)
     if facts.layout != TRAINED:
         raise ModelError(f"{source} is an export already; export the model that it came from")
+    if facts.kind == "crf" or is_word_level(source):
+        raise ModelError(
+            f"{source} cannot be written as ONNX: its LSTM or CRF goes along a sentence word by word; "
+            "roster predict takes it as it is"
+        )
     _check_target(source, target)
     from roster.backbone.alignment import Specials
     from roster.backbone.loading import load_tokenizer

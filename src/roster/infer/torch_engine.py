@@ -43,18 +43,17 @@ class TorchEngine(Engine):
 
 
 def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
-    """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else one of transformers."""
+    """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else as trained."""
     found = bert_reader(folder, facts)
     return HubReader(load_model(folder)[0]).eval() if found is None else found
 
 
 class HubReader(nn.Module):
-    """A model whose encoder is one of transformers."""
+    """A model as it was trained: its encoder is one of transformers, or our own."""
 
     def __init__(self, model: TwoHeads | OneHead):
         super().__init__()
         self.model = model
 
     def forward(self, ids: Tensor, mask: Tensor, at: Tensor) -> Tensor:
-        found = self.model(Batch(ids, mask, at, at))
-        return torch.cat([found[0].unsqueeze(-1), found[1]], -1) if isinstance(found, tuple) else found
+        return self.model.logits(Batch(ids, mask, at, at))

@@ -19,6 +19,7 @@ from torch import Tensor
 from roster.backbone.alignment import Encoded, WordEncoder
 from roster.backbone.loading import load_tokenizer
 from roster.backbone.vocabulary import Vocabulary, vocabulary
+from roster.backbone.words import AnyWordEncoder
 from roster.config import Augmentation
 from roster.learn.loop import Models, derive
 from roster.model.batches import Batch, DeviceCorpus
@@ -138,7 +139,7 @@ class OtherAugmenter:
     config: Augmentation
     corpus: DeviceCorpus
     sentences: list[tuple[str, ...]]
-    encoder: WordEncoder
+    encoder: AnyWordEncoder
     lm_encoder: WordEncoder
     seed: int
     precision: str
@@ -208,7 +209,7 @@ def make_augmenter(
     masked_lm: Any,
     corpus: DeviceCorpus,
     sentences: list[tuple[str, ...]],
-    encoder: WordEncoder,
+    encoder: AnyWordEncoder,
     seed: int,
     precision: str,
 ) -> OwnAugmenter | OtherAugmenter:

@@ -89,6 +89,10 @@ def choose_engine(config: Config, device: torch.device, encoder: Any, log: Calla
     try:
         if config.augmentation.enabled and config.augmentation.masked_lm:
             raise NotStackableError("its augmentations come from another model (augmentation.masked_lm)")
+        if config.method == "bilstm-crf":
+            raise NotStackableError("a CRF goes along every sentence, word by word")
+        if config.optimiser.rule != "adamw":
+            raise NotStackableError(f"the rule of the optimiser is {config.optimiser.rule}, not adamw")
         encoder_weights(encoder)
     except NotStackableError as reason:
         if wanted == "fast":

@@ -114,7 +114,7 @@ def fit(
 
     Every member has a seed, from which its order of the data follows; dropout follows from the first.
     """
-    corpus = objective.corpus
+    corpus, optimiser = objective.corpus, schedule.optimiser(optimiser)
     lengths = corpus.encoded.lengths
     per_epoch = math.ceil(corpus.encoded.n_windows / optimiser.batch_size)
     total = per_epoch * schedule.epochs
@@ -124,6 +124,7 @@ def fit(
         lambda group: [schedule.peak(group.head) * share for share in shares],
         optimiser.weight_decay,
         optimiser.clip,
+        optimiser.beta2,
     )
     start = 0
     if resume is not None:

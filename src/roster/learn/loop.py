@@ -109,14 +109,26 @@ class Objective:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Passes over the data and peak rates of one stage. A head rate of 0 means the encoder's."""
+    """Passes over the data and peak rates of one stage. A head rate of 0 means the encoder's.
+
+    `changes` are values of the config's optimiser that this stage wants otherwise.
+    """
 
     epochs: int
     learning_rate: float
     head_learning_rate: float = 0.0
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def peak(self, head: bool) -> float:
         return (self.head_learning_rate if head else 0.0) or self.learning_rate
+
+    def optimiser(self, usual: Optimiser) -> Optimiser:
+        """The optimiser of this stage.
+
+        >>> Schedule(3, 1e-5, changes={"batch_size": 16}).optimiser(Optimiser(beta2=0.98)).beta2
+        0.98
+        """
+        return replace(usual, **self.changes)
 
 
 @dataclass
@@ -144,6 +156,13 @@ def rate(step: int, total: int, warmup: float) -> float:
     if step < rise:
         return (step + 1) / rise
     return (total - step) / max(1, total - rise)
+
+
+def _share(step: int, total: int, epoch: int, optimiser: Optimiser) -> float:
+    """The share of the peak rate by the optimiser's own rule."""
+    if optimiser.rule == "sgd":
+        return 1 / (1 + optimiser.rate_decay * epoch)
+    return rate(step, total, optimiser.warmup)
 
 
 def check_finite(loss: float, description: str, epoch: int, schedule: Schedule) -> None:
@@ -186,16 +205,16 @@ def fit(
     resume: Checkpoint | None = None,
     after_epoch: AfterEpoch | None = None,
 ) -> dict[str, Any]:
-    """Trains a model in place: AdamW, warm-up and linear decay, clipping; returns what it saw.
+    """Trains a model in place: AdamW with warm-up and linear decay, or SGD, clipping; returns what it saw.
 
     Each epoch draws its order and its dropout from seeds of its own. `after_epoch(epoch, checkpoint)`
     is called after every finished epoch, and may take a checkpoint.
     """
-    model, corpus = models.model, objective.corpus
+    model, corpus, optimiser = models.model, objective.corpus, schedule.optimiser(optimiser)
     device = corpus.device
     per_epoch = math.ceil(corpus.encoded.n_windows / optimiser.batch_size)
     total = per_epoch * schedule.epochs
-    adam, peaks = _adamw(model, schedule, optimiser, device)
+    adam, peaks = _optimiser(model, schedule, optimiser, device)
     start = 0
     if resume is not None:
         start = resume.epoch
@@ -225,7 +244,7 @@ def fit(
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), optimiser.clip)
             for group, peak in zip(adam.param_groups, peaks, strict=True):
-                group["lr"] = peak * rate(step, total, optimiser.warmup)
+                group["lr"] = peak * _share(step, total, epoch, optimiser)
             adam.step()
             adam.zero_grad(set_to_none=True)
             seen += loss.detach()
@@ -276,7 +295,7 @@ def each(outputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
     return tuple(map(change, outputs)) if isinstance(outputs, tuple) else change(outputs)
 
 
-def _adamw(
+def _optimiser(
     model: nn.Module, schedule: Schedule, optimiser: Optimiser, device: torch.device
 ) -> tuple[torch.optim.Optimizer, list[float]]:
     """Four groups: encoder and heads, with and without decay (none on biases and norms)."""
@@ -291,13 +310,18 @@ def _adamw(
             if chosen:
                 groups.append({"params": chosen, "weight_decay": decay})
                 peaks.append(schedule.peak(head=not is_encoder))
-    return torch.optim.AdamW(groups, lr=schedule.learning_rate, fused=device.type in ("cuda", "cpu")), peaks
+    fused = device.type in ("cuda", "cpu")
+    if optimiser.rule == "sgd":
+        sgd = torch.optim.SGD(groups, lr=schedule.learning_rate, momentum=optimiser.momentum, fused=fused)
+        return sgd, peaks
+    betas = (0.9, optimiser.beta2)
+    return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, fused=fused), peaks
 
 
 def _snapshot(epoch: int, model: nn.Module, adam: torch.optim.Optimizer, objective: Objective) -> Checkpoint:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for i, state in adam.state_dict()["state"].items():
-        tensors.update({f"adam.{i}.{name}": value for name, value in state.items()})
+        tensors.update({f"adam.{i}.{name}": x for name, x in state.items() if x is not None})
     tensors.update({f"objective.{name}": tensor for name, tensor in objective.state().items()})
     return Checkpoint(epoch, tensors)
 

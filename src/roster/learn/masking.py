@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from roster.backbone.alignment import WordEncoder
 from roster.backbone.vocabulary import vocabulary
+from roster.backbone.words import PAD, UNKNOWN, AnyWordEncoder, WholeWords
 from roster.errors import ModelError
+
+Disguise = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,25 @@ class InputMask:
         return ids.masked_fill(hidden, self.mask_id)
 
 
-def input_mask(share: float, encoder: WordEncoder, device: torch.device) -> InputMask:
+@dataclass(frozen=True)
+class WordMask:
+    """The same for whole words: an unknown word, and no characters."""
+
+    share: float
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if self.share == 0:
+            return ids
+        hidden = torch.rand(ids.shape[:-1], device=ids.device) < self.share
+        hidden &= ids[..., 0] != PAD
+        blank = torch.zeros_like(ids)
+        blank[..., 0] = UNKNOWN
+        return torch.where(hidden.unsqueeze(-1), blank, ids)
+
+
+def input_mask(share: float, encoder: AnyWordEncoder, device: torch.device) -> Disguise:
+    if isinstance(encoder, WholeWords):
+        return WordMask(share)
     mask_id = encoder.tokenizer.mask_token_id
     if share > 0 and mask_id is None:
         raise ModelError("this backbone's tokenizer has no mask token; set mask_inputs to 0")

@@ -13,7 +13,7 @@ from roster.config import NoiseRobust
 from roster.learn.label_removal import dropped_o, label_weights
 from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import noise_robust_loss
-from roster.learn.masking import InputMask
+from roster.learn.masking import Disguise
 from roster.model.batches import DeviceCorpus
 from roster.model.heads import split_joint
 
@@ -30,10 +30,10 @@ class NoiseRobustObjective(Objective):
         labels: np.ndarray,
         config: NoiseRobust,
         seeds: Sequence[int],
-        mask: InputMask,
+        mask: Disguise,
     ):
         super().__init__(corpus)
-        self.config, self.disguise = config, mask  # type: ignore[method-assign]
+        self.config, self.disguise = config, mask  # type: ignore[method-assign, assignment]
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(corpus.device)
         seen = [~dropped_o(labels, config.drop_o, np.random.default_rng(s), config.max_o) for s in seeds]
         self.seen = torch.from_numpy(np.stack(seen)).to(corpus.device).float()

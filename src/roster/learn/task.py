@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import (
-    load_architecture,
-    load_encoder,
-    load_masked_lm,
-    load_tokenizer,
-    max_positions,
-)
+from roster.backbone.loading import load_masked_lm
+from roster.backbone.words import AnyWordEncoder
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
@@ -26,6 +19,7 @@ from roster.learn.engine import Engine, choose_engine
 from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode
+from roster.model.encoders import fresh_copy, open_backbone
 from roster.model.heads import HEADS
 from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
@@ -49,11 +43,13 @@ class Task:
     config: Config
     types: tuple[str, ...]
     sentences: Sequence[Sentence]
-    encoder: WordEncoder
+    encoder: AnyWordEncoder
     corpus: DeviceCorpus
     splits: dict[str, Split]
     pretrained: Any
     """The pre-trained encoder on the device; models are made of copies of it."""
+    dropout: float
+    """Between the encoder and the heads."""
     engine: Engine
 
     @classmethod
@@ -76,18 +72,18 @@ class Task:
         device = choose_device(config.optimiser.device)
         if device.type == "cpu":
             limit_threads()
-        pretrained = load_encoder(config.backbone.name).to(device)
+        opened = open_backbone(config, [s.words for s in train])
+        pretrained, encoder = opened.encoder.to(device), opened.words
         engine = choose_engine(config, device, pretrained, log)
-        tokenizer = load_tokenizer(config.backbone.name)
-        most = max_positions(load_architecture(config.backbone.name))
-        encoder = WordEncoder(tokenizer, config.backbone.max_length, most)
 
         def put(sentences: Sequence[Sentence]) -> DeviceCorpus:
             encoded = encoder.encode([s.words for s in sentences])
-            return DeviceCorpus.put(encoded, tokenizer.pad_token_id or 0, device)
+            return DeviceCorpus.put(encoded, encoder.specials.pad, device)
 
         splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
-        return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, engine)
+        return cls(
+            config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout, engine
+        )
 
     @property
     def device(self) -> torch.device:
@@ -99,10 +95,10 @@ class Task:
         return load_masked_lm(self.config.augmentation.masked_lm or self.config.backbone.name)
 
     def new_model(self, kind: str, seed: int) -> Any:
-        """Pre-trained encoder, fresh heads; the heads follow from the seed."""
+        """Pre-trained encoder, fresh heads; the heads follow from the seed, and an encoder without
+        pre-training too."""
         torch.manual_seed(derive(seed, "heads"))
-        encoder = copy.deepcopy(self.pretrained)
-        return HEADS[kind](encoder, len(self.types), self.config.backbone.dropout).to(self.device)
+        return HEADS[kind](fresh_copy(self.pretrained), len(self.types), self.dropout).to(self.device)
 
     def read_splits(self, models: Models) -> dict[str, np.ndarray]:
         """[K, words, classes] of every split."""

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from roster.backbone.loading import import_code, resolve
-from roster.config import Config, to_toml
+from roster.config import BILSTM_CNN, Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
-from roster.errors import RosterError
+from roster.errors import DataError, RosterError
 from roster.files import fingerprint
+from roster.learn.bilstm_crf import train_bilstm_crf
 from roster.learn.fine_tune import train_fine_tune
 from roster.learn.roster import train_roster
 from roster.learn.run import Run
@@ -20,7 +21,11 @@ from roster.learn.task import Task
 from roster.model.folder import is_model, save_model
 from roster.progress import timed
 
-METHODS: dict[str, Callable[[Task, Run], Any]] = {"roster": train_roster, "fine-tune": train_fine_tune}
+METHODS: dict[str, Callable[[Task, Run], Any]] = {
+    "roster": train_roster,
+    "fine-tune": train_fine_tune,
+    "bilstm-crf": train_bilstm_crf,
+}
 
 
 def train(
@@ -91,7 +96,10 @@ def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Senten
 
 
 def backbone_fingerprint(config: Config) -> str:
-    """A folder by what lies in it, a hub name by its name."""
+    """A folder by what lies in it, a hub name by its name, word vectors by their file."""
+    if config.backbone.name == BILSTM_CNN:
+        vectors = config.bilstm.word_vectors
+        return fingerprint(BILSTM_CNN, _digest(Path(vectors).expanduser()) if vectors else "")
     source = Path(resolve(config.backbone.name))
     if not source.is_dir():
         return fingerprint(config.backbone.name)
@@ -100,5 +108,8 @@ def backbone_fingerprint(config: Config) -> str:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", path=path) from None

@@ -22,7 +22,10 @@ POOL = 50  # batches whose sentences are sorted by length together
 
 @dataclass(frozen=True)
 class Batch:
-    """`ids`, `mask` [rows, length]; word number `words[i]` has its state at `at[i]` of rows x length."""
+    """`ids`, `mask` [rows, length]; word number `words[i]` has its state at `at[i]` of rows x length.
+
+    `ids` of whole words (`roster.backbone.words`) have one dimension more.
+    """
 
     ids: Tensor
     mask: Tensor
@@ -34,7 +37,7 @@ class Batch:
         return Batch(
             torch.cat([self.ids, other.ids]),
             torch.cat([self.mask, other.mask]),
-            torch.cat([self.at, other.at + self.ids.numel()]),
+            torch.cat([self.at, other.at + self.mask.numel()]),
             torch.cat([self.words, other.words]),
         )
 
@@ -51,7 +54,8 @@ class DeviceCorpus:
     @classmethod
     def put(cls, encoded: Encoded, pad: int, device: torch.device) -> DeviceCorpus:
         lengths = encoded.lengths
-        matrix = np.full((encoded.n_windows, int(lengths.max(initial=1))), pad, np.int32)
+        shape = (encoded.n_windows, int(lengths.max(initial=1)), *encoded.ids.shape[1:])
+        matrix = np.full(shape, pad, np.int32)
         matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = encoded.ids
         return cls(torch.from_numpy(matrix).to(device), pad, encoded)
 
@@ -62,7 +66,7 @@ class DeviceCorpus:
     @cached_property
     def words(self) -> Tensor:
         """The number of the word whose state is at each place of `ids`; -1 for none."""
-        numbers = np.full(self.ids.shape, -1, np.int32)
+        numbers = np.full(self.ids.shape[:2], -1, np.int32)
         rows = np.repeat(np.arange(self.encoded.n_windows), np.diff(self.encoded.word_starts))
         numbers[rows, self.encoded.positions] = self.encoded.words
         return torch.from_numpy(numbers).to(self.device)

@@ -1,12 +1,12 @@
 """A trained model as a folder that needs nothing else: no hub, no backbone, no pickles.
 
 model/roster.json          kind of model, types, maximum length, special tokens
-model/tokenizer.json ...   the encoder's tokenizer
+model/tokenizer.json ...   the encoder's tokenizer; words.json, the vocabulary, where it reads whole words
 model/config.toml          the config of the run that made it
 
 and, as training leaves it (layout 1),
 
-model/config.json          the encoder's architecture (Hugging Face)
+model/config.json          the encoder's architecture (as Hugging Face has it)
 model/model.safetensors    all weights
 
 or, as `roster export` makes it (layout 2),
@@ -23,11 +23,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.backbone.alignment import Specials, WordEncoder
-from roster.backbone.loading import bare_tokenizer, load_tokenizer
+from roster.backbone.alignment import Specials
+from roster.backbone.words import Words
 from roster.errors import ModelError
 from roster.files import atomic_folder, write_json, write_text
-from roster.model.decoding import SPANS
+from roster.model.decoding import SPANS, bio_spans
+from roster.model.encoders import empty_encoder
 
 if TYPE_CHECKING:
     from roster.model.heads import OneHead, TwoHeads
@@ -48,7 +49,7 @@ class ModelFacts:
     @property
     def classes(self) -> int:
         """How many logits a word has: one for each class, or the entity head's and one for each type."""
-        return 1 + len(self.types) * (2 if self.kind == "one-head" else 1)
+        return 1 + len(self.types) * (2 if SPANS[self.kind] is bio_spans else 1)
 
 
 def save_model(
@@ -66,7 +67,8 @@ def save_model(
         _save_tokenizer(tokenizer, part)
         save_tensors(part / "model.safetensors", model.state_dict())
         write_text(part / "config.toml", config)
-        write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, Specials.of(tokenizer)))
+        specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
+        write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials))
 
 
 def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
@@ -79,8 +81,7 @@ def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
 
 
 def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]:
-    """Model (on the CPU, in evaluation mode), tokenizer and facts."""
-    from roster.backbone.loading import encoder_from_config
+    """Model (on the CPU, in evaluation mode), tokenizer or vocabulary, and facts."""
     from roster.model.heads import HEADS
     from roster.model.weights import load_tensors
 
@@ -90,8 +91,7 @@ def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]
         raise ModelError(
             f"{folder} is an export, which has no weights of its own; use the model it came from"
         )
-    encoder = encoder_from_config(folder)
-    tokenizer = load_tokenizer(str(folder))
+    encoder, tokenizer = empty_encoder(folder)
     model = HEADS[facts.kind](encoder, len(facts.types))
     tensors, _ = load_tensors(folder / "model.safetensors")
     try:
@@ -100,13 +100,6 @@ def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{folder}: the weights do not fit the model's own description ({reason})") from None
     return model.eval(), tokenizer, facts
-
-
-def load_word_encoder(folder: Path, facts: ModelFacts) -> WordEncoder:
-    """The model's tokenizer, without transformers where the folder says all that is needed."""
-    if facts.specials is None:
-        return WordEncoder(load_tokenizer(str(folder)), facts.max_length)
-    return WordEncoder(bare_tokenizer(folder), facts.max_length, specials=facts.specials)
 
 
 def is_model(path: str | Path) -> bool:

@@ -1,6 +1,6 @@
-"""The two models that are trained: an encoder with RoSTER's two heads, or with one for plain fine-tuning.
+"""The models that are trained: an encoder with RoSTER's two heads, with one for plain fine-tuning, or a CRF.
 
-Both classify words, not sub-words: the state of a word is that of its first sub-word.
+All classify words, not sub-words: the state of a word is that of its first sub-word.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from roster.model.batches import Batch
+from roster.model.crf import best_path, chains, legal_bio, log_partition, marginals, path_score
+
+AHEAD = 1e-5
+"""By what share the tag of the best path is made the most likely one, where it is not."""
 
 
 class WordStates(nn.Module):
@@ -25,6 +29,11 @@ class WordStates(nn.Module):
     def states(self, batch: Batch) -> Tensor:
         hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         return self.dropout(hidden.flatten(0, 1)[batch.at])
+
+    def logits(self, batch: Batch) -> Tensor:
+        """[words, classes] as `roster.infer.logits` takes them: of all heads, side by side."""
+        found = self(batch)
+        return torch.cat([found[0].unsqueeze(-1), found[1]], -1) if isinstance(found, tuple) else found
 
     def _linear(self, size: int) -> nn.Linear:
         layer = nn.Linear(self.width, size)
@@ -86,6 +95,48 @@ class OneHead(WordStates):
         return self(batch).softmax(-1)
 
 
+class CrfHead(OneHead):
+    """The tags of `OneHead`, and a CRF over them: a chain is the words of one row of a batch, in order."""
+
+    kind = "crf"
+
+    def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
+        super().__init__(encoder, n_types, dropout)
+        begins, follows = legal_bio(n_types)
+        self.start = nn.Parameter(torch.zeros(begins.shape))
+        self.transitions = nn.Parameter(torch.zeros(follows.shape))
+        self.register_buffer("begins", begins, persistent=False)
+        self.register_buffer("follows", follows, persistent=False)
+
+    def steps(self) -> tuple[Tensor, Tensor]:
+        """Scores of first tags and of pairs; -inf for what BIO forbids."""
+        begins, follows = self.get_buffer("begins"), self.get_buffer("follows")
+        return (
+            self.start.masked_fill(~begins, -torch.inf),
+            self.transitions.masked_fill(~follows, -torch.inf),
+        )
+
+    def negative_log_likelihood(self, emissions: Tensor, rows: Tensor, tags: Tensor) -> Tensor:
+        """[chains] from what `forward` says of words in order, the row of each, and its tag."""
+        places, mask = chains(rows)
+        scores = (emissions[places], mask, *self.steps())
+        return log_partition(*scores) - path_score(*scores, tags[places])
+
+    def probabilities(self, batch: Batch) -> Tensor:
+        """The marginal of every tag. Where the tag of the best path is not the most likely one of its word,
+        the two change places: so the most likely tags are the best path, and scores stay probabilities."""
+        places, mask = chains(batch.at // batch.mask.shape[1])
+        scores = (self(batch)[places], mask, *self.steps())
+        p, best = marginals(*scores)[mask], best_path(*scores)[mask].unsqueeze(1)
+        most = p.max(-1, keepdim=True)
+        p = p.scatter(1, most.indices, p.gather(1, best)).scatter(1, best, most.values * (1 + AHEAD))
+        return p / p.sum(-1, keepdim=True)
+
+    def logits(self, batch: Batch) -> Tensor:
+        """Log-probabilities: what a chain says of a word cannot be found from the word's own scores."""
+        return self.probabilities(batch).clamp_min(1e-30).log()
+
+
 def joint(b: Tensor, z: Tensor) -> Tensor:
     """Both heads' logits to one distribution: `[1 - e, e r_1, ..., e r_T]`.
 
@@ -104,4 +155,6 @@ def split_joint(p: Tensor) -> tuple[Tensor, Tensor]:
     return e, r
 
 
-HEADS: dict[str, type[TwoHeads] | type[OneHead]] = {model.kind: model for model in (TwoHeads, OneHead)}
+HEADS: dict[str, type[TwoHeads] | type[OneHead]] = {
+    model.kind: model for model in (TwoHeads, OneHead, CrfHead)
+}

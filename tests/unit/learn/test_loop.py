@@ -25,7 +25,7 @@ from roster.learn.loop import (
     Objective,
     PlainModels,
     Schedule,
-    _adamw,
+    _optimiser,
     _outputs,
     coming_rows,
     derive,
@@ -205,7 +205,7 @@ def test_rates_reach_the_optimiser(task: Task, monkeypatch: pytest.MonkeyPatch) 
 
 def test_no_decay_on_biases_and_norms(task: Task) -> None:
     model = task.new_model("two-heads", 0)
-    adam, peaks = _adamw(model, Schedule(1, 1e-3, 2e-3), Optimiser(weight_decay=0.05), CPU)
+    adam, peaks = _optimiser(model, Schedule(1, 1e-3, 2e-3), Optimiser(weight_decay=0.05), CPU)
     names = {id(p): name for name, p in model.named_parameters()}
     found = {}
     for group, peak in zip(adam.param_groups, peaks, strict=True):

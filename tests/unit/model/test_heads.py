@@ -55,7 +55,7 @@ def test_large_logits() -> None:
     assert all(torch.isfinite(part).all() for part in split_joint(p))
 
 
-@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
 def test_models_give_distributions_over_words(kind: str, tiny: Path) -> None:
     tokenizer = load_tokenizer(str(tiny))
     encoder = load_encoder(str(tiny))

@@ -9,20 +9,28 @@ from torch import Tensor
 
 from roster.model.stack.parameters import Group, Parameters, Segment
 
-BETAS, EPS = (0.9, 0.999), 1e-8  # torch.optim.AdamW's
+BETA1, EPS = 0.9, 1e-8  # torch.optim.AdamW's
 
 
 class StackedAdamW:
     """The rates of all steps lie on the device, and so does the step's number: none waits for the host."""
 
     def __init__(
-        self, parameters: Parameters, rates: Callable[[Group], list[float]], weight_decay: float, clip: float
+        self,
+        parameters: Parameters,
+        rates: Callable[[Group], list[float]],
+        weight_decay: float,
+        clip: float,
+        beta2: float = 0.999,
     ):
         device = parameters.rest.master.device
         self.parameters, self.weight_decay, self.clip = parameters, weight_decay, clip
+        self.betas = (BETA1, beta2)
         self.rates = {s.group: torch.tensor(rates(s.group), device=device) for s in parameters.segments}
         steps = range(1, len(next(iter(self.rates.values()))) + 1)
-        self.corrections = torch.tensor([[1 - beta**step for beta in BETAS] for step in steps], device=device)
+        self.corrections = torch.tensor(
+            [[1 - beta**step for beta in self.betas] for step in steps], device=device
+        )
         self.done = torch.zeros(1, dtype=torch.int64, device=device)
 
     @torch.no_grad()
@@ -37,7 +45,7 @@ class StackedAdamW:
         change = _update(scale)
         for segment in segments:
             decay = self.weight_decay if segment.group.decays else 0.0
-            change(segment, scale, rates[segment.group], corrections, decay, BETAS, EPS)
+            change(segment, scale, rates[segment.group], corrections, decay, self.betas, EPS)
 
     def state(self) -> dict[str, Tensor]:
         """Moments and number of steps, for a checkpoint."""

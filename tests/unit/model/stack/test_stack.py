@@ -53,7 +53,7 @@ def members(folder: Path, kind: str, k: int) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
 @pytest.mark.parametrize("name", STACKABLE)
 def test_it_reads_as_the_plain_models_do(
     name: str, kind: str, backbones: dict[str, Path], toy: list[Sentence]
@@ -82,7 +82,7 @@ def losses(outputs: Any, targets: Tensor) -> Tensor:
     return sum((torch.sin(x.flatten(1) * 3) * targets[: x[0].numel()]).sum(1) for x in parts)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
 @pytest.mark.parametrize("name", STACKABLE)
 def test_a_step_is_the_plain_step(
     name: str, kind: str, backbones: dict[str, Path], toy: list[Sentence]
