@@ -19,10 +19,10 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
-METHODS = ("roster", "fine-tune")
+METHODS = ("roster", "fine-tune", "bond")
 PRESETS = (
     "small",
-    "conll03", "ontonotes5", "wikigold",
+    "conll03", "ontonotes5", "wikigold", "twitter", "bc5cdr",
     "conll03-small", "wikigold-small",
     "paper-conll03", "paper-ontonotes5", "paper-wikigold",
 )  # fmt: skip
@@ -154,6 +154,31 @@ class FineTune:
 
 
 @dataclass(frozen=True)
+class Bond:
+    """Liang et al. 2020: early stopping, then teacher and student, over BIO tags, one linear head."""
+
+    epochs: int = option(50, "passes over the data, both parts together", low=1)
+    learning_rate: float = option(1e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the head; 0: the same as the encoder's", low=0)
+    batch_size: int = option(16, "sentences in one step; here in place of optimiser.batch_size", low=1)
+    weight_decay: float = option(1e-4, "AdamW's decay; here in place of optimiser.weight_decay", low=0)
+    beta2: float = option(
+        0.98, "AdamW's memory of squared gradients; here in place of optimiser.beta2", low=0, high=0.999999
+    )
+    warmup_steps: int = option(200, "steps with a rising rate; here in place of optimiser.warmup", low=0)
+    begin_step: int = option(900, "steps on the distant labels; then the teacher begins", low=1)
+    period: int = option(450, "steps between two teachers", low=1)
+    labels: str = option(
+        "soft",
+        "soft: the teacher's squared and normalised distributions; hard: its best classes",
+        choices=("soft", "hard"),
+    )
+    threshold: float = option(
+        0.9, "soft labels count on words where one of their values is above this", low=0, high=1
+    )
+
+
+@dataclass(frozen=True)
 class Config:
     method: str = option("roster", "what to train", choices=METHODS)
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
@@ -164,6 +189,7 @@ class Config:
     augmentation: Augmentation = field(default_factory=Augmentation)
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
+    bond: Bond = field(default_factory=Bond)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

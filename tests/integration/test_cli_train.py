@@ -19,6 +19,7 @@ from roster.errors import ConfigError
 STAGES = {
     "roster": ["member-0", "member-1", "mean-of-members", "ensemble", "self-training", "model"],
     "fine-tune": ["fine-tune", "model"],
+    "bond": ["bond", "model"],
 }
 WEIGHTS = Path("model") / "model.safetensors"
 

@@ -21,13 +21,13 @@ def soft_labels(r: Tensor, entity: Tensor) -> Tensor:
 
         s_t = (r_t^2 / f_t) / sum_t' (r_t'^2 / f_t')        f_t = sum over those words of r_t
 
-    Rows of the other words are 0: they get no type target.
+    Rows of the other words are 0: they get no type target. `r` is [..., words, types].
     """
-    f = (r * entity.unsqueeze(1)).sum(0)
+    f = (r * entity.unsqueeze(-1)).sum(-2, keepdim=True)
     s = r.square() / torch.where(f > 0, f, 1.0)
     total = s.sum(-1, keepdim=True)
     s = torch.where(total > 0, s / torch.where(total > 0, total, 1.0), r)
-    return s * entity.unsqueeze(1)
+    return s * entity.unsqueeze(-1)
 
 
 def self_training_loss(

@@ -13,6 +13,7 @@ from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
 from roster.files import fingerprint
+from roster.learn.bond import bond_schedule, train_bond
 from roster.learn.fine_tune import train_fine_tune
 from roster.learn.roster import train_roster
 from roster.learn.run import Run
@@ -20,7 +21,11 @@ from roster.learn.task import Task
 from roster.model.folder import is_model, save_model
 from roster.progress import timed
 
-METHODS: dict[str, Callable[[Task, Run], Any]] = {"roster": train_roster, "fine-tune": train_fine_tune}
+METHODS: dict[str, Callable[[Task, Run], Any]] = {
+    "roster": train_roster,
+    "fine-tune": train_fine_tune,
+    "bond": train_bond,
+}
 
 
 def train(
@@ -84,6 +89,8 @@ def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Senten
         task = Task.build(config, dataset.types, dataset.train, report, run.log)
         if augments and not run.results:
             task.masked_lm  # noqa: B018
+        if config.method == "bond":
+            bond_schedule(task)
         return task
     except RosterError:
         run.abandon()
