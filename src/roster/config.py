@@ -179,6 +179,15 @@ class Bond:
 
 
 @dataclass(frozen=True)
+class GoldSentences:
+    """Sentences with true labels, learned together with the distantly labelled ones, by every method."""
+
+    file: str = option("", "file of any labelled format; empty: none")
+    format: str = option("", "its format, where it is not recognised")
+    weight: float = option(1.0, "how much a word of a gold sentence counts; other words count 1", low=0)
+
+
+@dataclass(frozen=True)
 class Config:
     method: str = option("roster", "what to train", choices=METHODS)
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
@@ -190,6 +199,7 @@ class Config:
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
     bond: Bond = field(default_factory=Bond)
+    gold: GoldSentences = field(default_factory=GoldSentences)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -1,8 +1,8 @@
 """BOND (Liang et al., KDD 2020): fine-tuning that stops early, then teacher and student.
 
     batches 0 ... begin_step - 1      cross entropy on the distant labels
-    from begin_step on                the teacher's labels; the teacher is the student as it was at begin_step,
-                                      and again every `period` batches
+    from begin_step on                the teacher's labels; it is the student as it was at begin_step, and
+                                      again every `period` batches
 
 A teacher is fixed for its period, so what it says of the coming batches is read at once, and no copy of it is
 kept. One optimiser and one schedule go through both parts. The model of the last step is the result.
@@ -21,6 +21,7 @@ from torch import Tensor
 
 from roster.config import Bond
 from roster.errors import ConfigError
+from roster.learn.gold import Gold
 from roster.learn.loop import Coming, Models, Objective, Schedule, derive, read_coming
 from roster.learn.losses import kl, wmean
 from roster.learn.run import Run
@@ -35,10 +36,18 @@ from roster.progress import timed
 
 class BondObjective(Objective):
     """Distant labels until `begin_step`, then the teacher's: its best class of every word (hard), or its
-    squared and normalised distribution on the words that it is sure of (soft)."""
+    squared and normalised distribution on the words that it is sure of (soft). Gold words keep their own."""
 
-    def __init__(self, corpus: DeviceCorpus, labels: np.ndarray, classes: int, config: Bond, k: int = 1):
-        super().__init__(corpus)
+    def __init__(
+        self,
+        corpus: DeviceCorpus,
+        labels: np.ndarray,
+        classes: int,
+        config: Bond,
+        gold: Gold | None = None,
+        k: int = 1,
+    ):
+        super().__init__(corpus, gold)
         self.config, device = config, corpus.device
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(device)
         # float16 is enough for what the teacher says, and keeps a million words in some 80 MB.
@@ -63,14 +72,15 @@ class BondObjective(Objective):
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         """Both parts are computed and one is taken: a captured step cannot branch."""
         (tags,) = outputs
-        distant = F.cross_entropy(tags.mT, self.labels[words], reduction="none")
+        own = F.cross_entropy(tags.mT, self.labels[words], reduction="none")
         said = self.teacher[self.members, words]
         if self.config.labels == "soft":
             taught, sure = soft_loss(said.float(), tags, present, self.config.threshold)
         else:
             taught, sure = F.cross_entropy(tags.mT, said.long(), reduction="none"), torch.ones_like(present)
-        given = ~self.taught
-        return wmean(torch.where(given, distant, taught), present * torch.where(given, 1.0, sure))
+        given = ~self.taught | self.gold.fixed[words]
+        weights = self.counted(words, present) * torch.where(given, 1.0, sure)
+        return wmean(torch.where(given, own, taught), weights)
 
     def state(self) -> dict[str, Tensor]:
         return {"teacher": self.teacher, "taught": self.taught}
@@ -126,7 +136,7 @@ def train_bond(task: Task, run: Run) -> OneHead:
     if not run.finished(stage):
         with timed(stage) as clock:
             labels = bio_classes(task.sentences, task.types)
-            objective = BondObjective(task.corpus, labels, model.tag.out_features, config)
+            objective = BondObjective(task.corpus, labels, model.tag.out_features, config, task.gold)
             models, (facts,) = train_stage(task, run, stage, [model], objective, bond_schedule(task), [seed])
         finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
     model.load_state_dict(run.tensors(stage))

@@ -23,9 +23,10 @@ from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 from roster.learn.engine import Engine, choose_engine
+from roster.learn.gold import Gold
 from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
-from roster.model.decoding import decode
+from roster.model.decoding import decode, io_classes
 from roster.model.heads import HEADS
 from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
@@ -55,6 +56,7 @@ class Task:
     pretrained: Any
     """The pre-trained encoder on the device; models are made of copies of it."""
     engine: Engine
+    gold: Gold
 
     @classmethod
     def build(
@@ -64,7 +66,9 @@ class Task:
         train: Sequence[Sentence],
         report: Mapping[str, Sequence[Sentence]],
         log: Callable[[str], None] = lambda line: None,
+        gold: Sequence[bool] | None = None,
     ) -> Task:
+        """`gold` says which of the training sentences have labels that are sure; without it none has."""
         if not any(len(s) for s in train):
             raise DataError("there is nothing to train on: the corpus has no words")
         if not any(s.spans for s in train):
@@ -87,7 +91,9 @@ class Task:
             return DeviceCorpus.put(encoded, tokenizer.pad_token_id or 0, device)
 
         splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
-        return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, engine)
+        fixed = np.repeat(np.asarray(gold or [False] * len(train), bool), [len(s) for s in train])
+        sure = Gold.of(fixed, io_classes(train, types), config.gold.weight, device)
+        return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, engine, sure)
 
     @property
     def device(self) -> torch.device:

@@ -44,7 +44,7 @@ def task(tiny: Path, toy: list[Sentence]) -> Task:
 
 def bond(task: Task, k: int = 1, **options: Any) -> BondObjective:
     config = Bond(**{"batch_size": 8, "begin_step": 3, "period": 5, **options})
-    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config, k)
+    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config, k=k)
 
 
 def plain_soft_loss(
@@ -162,7 +162,7 @@ class Watched(BondObjective):
 def test_the_teacher_is_fixed_for_a_period(task: Task, k: int, period: int) -> None:
     """Periods shorter and longer than an epoch, and across the borders of epochs; one model, and two."""
     config = Bond(batch_size=8, begin_step=PER_EPOCH, period=period)
-    objective = Watched(task.corpus, bio_classes(task.sentences, task.types), 5, config, k)
+    objective = Watched(task.corpus, bio_classes(task.sentences, task.types), 5, config, k=k)
     models = [task.new_model("one-head", seed) for seed in range(k)]
     optimiser, schedule = Optimiser(batch_size=8), Schedule(3, 3e-3)
     if k == 1:

@@ -79,7 +79,7 @@ def self_training(task: Task) -> SelfTrainingObjective:
 
 def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
     config = Bond(begin_step=5, period=6, labels=labels, threshold=0.4)
-    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config, k)
+    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config, k=k)
 
 
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
