@@ -184,7 +184,7 @@ class GoldSentences:
 
     file: str = option("", "file of any labelled format; empty: none")
     format: str = option("", "its format, where it is not recognised")
-    weight: float = option(1.0, "how much a word of a gold sentence counts; other words count 1", low=0)
+    weight: float = option(5.0, "how much a word of a gold sentence counts; other words count 1", low=0)
 
 
 @dataclass(frozen=True)
