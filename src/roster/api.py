@@ -63,24 +63,31 @@ def train(
     method: str | None = None,
     backbone: str | None = None,
     preset: str | None = None,
+    gold: str | Path | None = None,
     config: Config | str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> Recogniser:
-    """Trains, or goes on with an unfinished run, and gives the recogniser that lies in `run/model`."""
+    """Trains, or goes on with an unfinished run, and gives the recogniser that lies in `run/model`.
+
+    `gold` is a file of a few sentences with true labels, which are learned from as well.
+    """
     from roster.learn.train import train as run_training
 
     if isinstance(config, Config):
-        if method or backbone or preset or overrides:
+        if method or backbone or preset or gold or overrides:
             raise ConfigError(
-                "a Config is complete; put method, backbone and overrides into it, or give a file"
+                "a Config is complete; put method, backbone, gold and overrides into it, or give a file"
             )
         chosen = config
     else:
         extra = dict(overrides or {})
-        extra.update(
-            {k: v for k, v in {"method": method, "backbone.name": backbone}.items() if v is not None}
-        )
+        named = {
+            "method": method,
+            "backbone.name": backbone,
+            "gold.file": None if gold is None else str(gold),
+        }
+        extra.update({k: v for k, v in named.items() if v is not None})
         chosen = load_config(preset=preset, file=config, overrides=extra)
     run_training(dataset, run, chosen, log=log)
     return load(run, chosen.optimiser.device)

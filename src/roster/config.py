@@ -19,14 +19,14 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
-METHODS = ("roster", "fine-tune", "bilstm-crf")
+METHODS = ("roster", "fine-tune", "bond", "bilstm-crf")
 BILSTM_CNN = "bilstm-cnn"
 """The backbone that is no folder and no hub name: trained from scratch, its sizes in `[bilstm]`."""
 OWN_BACKBONES = {"bilstm-crf": BILSTM_CNN}
 """The backbones of methods that have another one where none is named."""
 PRESETS = (
     "small",
-    "conll03", "ontonotes5", "wikigold",
+    "conll03", "ontonotes5", "wikigold", "twitter", "bc5cdr",
     "conll03-small", "wikigold-small",
     "paper-conll03", "paper-ontonotes5", "paper-wikigold",
 )  # fmt: skip
@@ -195,6 +195,40 @@ class BilstmCrf:
 
 
 @dataclass(frozen=True)
+class Bond:
+    """Liang et al. 2020: early stopping, then teacher and student, over BIO tags, one linear head."""
+
+    epochs: int = option(50, "passes over the data, both parts together", low=1)
+    learning_rate: float = option(1e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the head; 0: the same as the encoder's", low=0)
+    batch_size: int = option(16, "sentences in one step; here in place of optimiser.batch_size", low=1)
+    weight_decay: float = option(1e-4, "AdamW's decay; here in place of optimiser.weight_decay", low=0)
+    beta2: float = option(
+        0.98, "AdamW's memory of squared gradients; here in place of optimiser.beta2", low=0, high=0.999999
+    )
+    warmup_steps: int = option(200, "steps with a rising rate; here in place of optimiser.warmup", low=0)
+    begin_step: int = option(900, "steps on the distant labels; then the teacher begins", low=1)
+    period: int = option(450, "steps between two teachers", low=1)
+    labels: str = option(
+        "soft",
+        "soft: the teacher's squared and normalised distributions; hard: its best classes",
+        choices=("soft", "hard"),
+    )
+    threshold: float = option(
+        0.9, "soft labels count on words where one of their values is above this", low=0, high=1
+    )
+
+
+@dataclass(frozen=True)
+class GoldSentences:
+    """Sentences with true labels, learned together with the distantly labelled ones, by every method."""
+
+    file: str = option("", "file of any labelled format; empty: none")
+    format: str = option("", "its format, where it is not recognised")
+    weight: float = option(5.0, "how much a word of a gold sentence counts; other words count 1", low=0)
+
+
+@dataclass(frozen=True)
 class Config:
     method: str = option("roster", "what to train", choices=METHODS)
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
@@ -207,6 +241,8 @@ class Config:
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
     bilstm_crf: BilstmCrf = field(default_factory=BilstmCrf)
+    bond: Bond = field(default_factory=Bond)
+    gold: GoldSentences = field(default_factory=GoldSentences)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

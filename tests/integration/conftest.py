@@ -236,6 +236,13 @@ update_every = 5
 [fine_tune]
 epochs = 12
 learning_rate = 5e-3
+[bond]
+epochs = 12
+learning_rate = 5e-3
+batch_size = 8
+warmup_steps = 5
+begin_step = 40
+period = 20
 """,
         encoding="utf-8",
     )
@@ -248,7 +255,7 @@ def runs(
 ) -> dict[str, Path]:
     """An unbroken run of each method, trained by fresh processes."""
     made = {}
-    for method in ("roster", "fine-tune"):
+    for method in ("roster", "fine-tune", "bond"):
         made[method] = tmp_path_factory.mktemp("runs") / method
         done = roster.cold("train", corpus, "-o", made[method], "--config", settings, "--method", method)
         assert done.code == 0, done.err

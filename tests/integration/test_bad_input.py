@@ -302,6 +302,8 @@ def test_a_backbone_without_a_language_model_is_said_at_once(
         (["--set", "seed"], ["expected a.b=value"]),
         (["--set", "noise_robust=1"], ["'noise_robust' is a section"]),
         (["--format", "word"], ["--format", "'word'", "jsonl"]),
+        (["--gold", "nowhere.jsonl"], ["nowhere.jsonl: no such gold file"]),
+        (["--method", "bond", "--set", "bond.epochs=1"], ["bond.begin_step is 40", "has 8 steps"]),
         (["--set", "optimiser.device=cuda"], ["the device 'cuda' cannot be used here"]),
         (["--set", "optimiser.device=abacus"], ["the device 'abacus' cannot be used here"]),
     ],

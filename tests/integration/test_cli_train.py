@@ -12,13 +12,14 @@ import pytest
 
 import roster as package
 from roster.config import read_config
-from roster.corpus.io import read
+from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError
 
 STAGES = {
     "roster": ["member-0", "member-1", "mean-of-members", "ensemble", "self-training", "model"],
     "fine-tune": ["fine-tune", "model"],
+    "bond": ["bond", "model"],
 }
 WEIGHTS = Path("model") / "model.safetensors"
 
@@ -290,3 +291,24 @@ def test_one_labelled_file(corpus: Path, settings: Path, roster: Any, tmp_path: 
     assert done.code == 0, done.err
     assert results(tmp_path / "run")["stages"]["fine-tune"]["scores"] == {}
     assert json.loads((tmp_path / "run" / "model" / "roster.json").read_text())["types"] == ["LOC", "PER"]
+
+
+def test_gold_sentences(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+    """Some of the training sentences with their types the wrong way round: gold decides, and is part of the
+    run's identity."""
+    wrong = {"PER": "LOC", "LOC": "PER"}
+    sentences = list(read(corpus / "train_text.txt"))
+    gold = [s.with_spans(Span(x.start, x.end, wrong[x.label]) for x in s.spans or ()) for s in sentences]
+    write(tmp_path / "gold.jsonl", gold[:50])
+    command = ["train", corpus, "-o", tmp_path / "run", "--config", settings, "--method", "fine-tune",
+               "--gold", tmp_path / "gold.jsonl"]  # fmt: skip
+    done = roster(*command)
+    assert done.code == 0, done.err
+    assert "50 of them gold" in done.err
+    assert read_config(tmp_path / "run" / "config.toml").gold.file == str(tmp_path / "gold.jsonl")
+    assert results(tmp_path / "run")["stages"]["fine-tune"]["scores"]["test"]["f1"] < 0.2
+    assert roster(*command).code == 0
+    write(tmp_path / "gold.jsonl", gold[:40])
+    refused = roster(*command)
+    assert refused.code == 2
+    assert "with other gold sentences" in refused.err

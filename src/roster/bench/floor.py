@@ -185,6 +185,11 @@ def phases(
     if config.method == "fine-tune":
         counter = Counter(encoder, corpus, 1 + 2 * types, batch_size, weight)
         return counter.training("fine-tune", config.fine_tune.epochs)
+    if config.method == "bond":
+        c = config.bond
+        counter = Counter(encoder, corpus, 1 + 2 * types, c.batch_size, weight)
+        teacher = counter.renewals("bond", "teacher", c.epochs, c.period, first=c.begin_step)
+        return [*counter.training("bond", c.epochs), teacher]
     if config.method != "roster":
         return []
     counter = Counter(encoder, corpus, 1 + types, batch_size, weight)

@@ -11,7 +11,8 @@ HELP = """\
 Train a recogniser on a data set with distant labels. DATASET is a folder (train_text.txt and
 train_label_dist.txt, or train files of any format roster reads) or one labelled file. RUN gets the
 config, the log, the results of each stage and, in RUN/model, the model. The same command goes on
-where an interrupted run stopped. Splits with gold labels in DATASET are scored, never learned from.
+where an interrupted run stopped. Splits with gold labels in DATASET are scored, never learned from;
+the sentences of --gold are learned from, and count as [gold] of the config says.
 """
 EXAMPLE = "roster train news/ -o runs/news --preset small --set seed=7"
 
@@ -28,6 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset", metavar="NAME", choices=PRESETS, help=f"values for a kind of data: {', '.join(PRESETS)}"
     )
+    parser.add_argument(
+        "--gold", metavar="FILE", help="a few sentences with true labels, to learn from as well (any format)"
+    )
     parser.add_argument("--config", metavar="FILE", help="TOML file with values that differ from the preset")
     parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                         help="one value of the config; may be repeated")  # fmt: skip
@@ -39,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    named = (("method", args.method), ("backbone.name", args.backbone))
+    named = (("method", args.method), ("backbone.name", args.backbone), ("gold.file", args.gold))
     overrides = [*args.overrides, *(pair for pair in named if pair[1])]
     config = load_config(preset=args.preset, file=args.config, overrides=overrides)
     if args.print_config:

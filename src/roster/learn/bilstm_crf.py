@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from roster.learn.gold import Gold
 from roster.learn.loop import Objective, Schedule, derive
+from roster.learn.losses import wmean
 from roster.learn.run import Run
 from roster.learn.stage import finish_stage, train_stage
 from roster.learn.task import Task
@@ -29,8 +31,8 @@ class ChainObjective(Objective):
     of a window begins anew behind it, for no chain may begin with an `I-` tag.
     """
 
-    def __init__(self, corpus: DeviceCorpus, labels: np.ndarray, model: CrfHead):
-        super().__init__(corpus)
+    def __init__(self, corpus: DeviceCorpus, labels: np.ndarray, model: CrfHead, gold: Gold | None = None):
+        super().__init__(corpus, gold)
         self.model = model
         encoded = corpus.encoded
         row = np.empty(encoded.n_words, np.int64)
@@ -44,7 +46,12 @@ class ChainObjective(Objective):
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         (emissions,) = outputs[0]  # one model: only the plain engine trains a CRF
         (mine,) = words
-        return self.model.negative_log_likelihood(emissions, self.row[mine], self.tags[mine]).mean()[None]
+        rows = self.row[mine]
+        losses = self.model.negative_log_likelihood(emissions, rows, self.tags[mine])
+        begins = torch.cat([rows.new_ones(1, dtype=torch.bool), rows[1:] != rows[:-1]])
+        return wmean(losses, self.gold.weight[mine[begins]])[
+            None
+        ]  # a chain is gold as a whole, or not at all
 
 
 def train_bilstm_crf(task: Task, run: Run) -> CrfHead:
@@ -53,7 +60,7 @@ def train_bilstm_crf(task: Task, run: Run) -> CrfHead:
     model: CrfHead = task.new_model("crf", seed)
     if not run.finished(stage):
         with timed(stage) as clock:
-            objective = ChainObjective(task.corpus, bio_classes(task.sentences, task.types), model)
+            objective = ChainObjective(task.corpus, bio_classes(task.sentences, task.types), model, task.gold)
             changes = {
                 "rule": "sgd", "momentum": config.momentum, "rate_decay": config.rate_decay,
                 "weight_decay": 0.0, "clip": config.clip, "batch_size": config.batch_size,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from roster.learn.gold import Gold
 from roster.learn.loop import Objective
 from roster.learn.losses import bce, kl, wmean
 from roster.model.batches import DeviceCorpus
@@ -26,18 +27,19 @@ def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
     return total / count
 
 
-def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor, present: Tensor) -> Tensor:
-    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), means over the words `present`."""
-    return wmean(kl(r, z), present) + wmean(bce(e, b), present)
+def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor, weight: Tensor) -> Tensor:
+    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), means by `weight`."""
+    return wmean(kl(r, z), weight) + wmean(bce(e, b), weight)
 
 
 class DistillationObjective(Objective):
-    """Learn the mean distribution `y` of the K models on all words."""
+    """Learn the mean distribution `y` of the K models on all words but gold ones, which keep their labels."""
 
-    def __init__(self, corpus: DeviceCorpus, y: np.ndarray):
-        super().__init__(corpus)
-        self.e, self.r = split_joint(torch.from_numpy(y).to(corpus.device))
+    def __init__(self, corpus: DeviceCorpus, y: np.ndarray, gold: Gold | None = None):
+        super().__init__(corpus, gold)
+        e, r = split_joint(torch.from_numpy(y).to(corpus.device))
+        self.e, self.r = self.gold.entities(e), self.gold.types(r)
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         ((b, z),) = outputs
-        return distillation_loss(b, z, self.e[words], self.r[words], present)
+        return distillation_loss(b, z, self.e[words], self.r[words], self.counted(words, present))

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from roster.learn.gold import Gold
 from roster.learn.loop import Objective, Schedule, derive
 from roster.learn.losses import wmean
 from roster.learn.run import Run
@@ -22,13 +23,14 @@ from roster.progress import timed
 
 
 class CrossEntropyObjective(Objective):
-    def __init__(self, corpus: DeviceCorpus, labels: np.ndarray):
-        super().__init__(corpus)
+    def __init__(self, corpus: DeviceCorpus, labels: np.ndarray, gold: Gold | None = None):
+        super().__init__(corpus, gold)
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(corpus.device)
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         (tags,) = outputs
-        return wmean(F.cross_entropy(tags.mT, self.labels[words], reduction="none"), present)
+        losses = F.cross_entropy(tags.mT, self.labels[words], reduction="none")
+        return wmean(losses, self.counted(words, present))
 
 
 def train_fine_tune(task: Task, run: Run) -> OneHead:
@@ -37,7 +39,8 @@ def train_fine_tune(task: Task, run: Run) -> OneHead:
     model: OneHead = task.new_model("one-head", seed)
     if not run.finished(stage):
         with timed(stage) as clock:
-            objective = CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types))
+            labels = bio_classes(task.sentences, task.types)
+            objective = CrossEntropyObjective(task.corpus, labels, task.gold)
             schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
             models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
         finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})

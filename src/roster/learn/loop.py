@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from roster.config import Optimiser
 from roster.errors import RosterError
+from roster.learn.gold import Gold
 from roster.model.batches import Batch, DeviceCorpus
 from roster.model.heads import OneHead, TwoHeads
 from roster.model.reading import arithmetic, read_probabilities, read_words
@@ -76,8 +77,13 @@ class Objective:
     change in place: a captured step goes on reading where it read first.
     """
 
-    def __init__(self, corpus: DeviceCorpus):
+    def __init__(self, corpus: DeviceCorpus, gold: Gold | None = None):
         self.corpus = corpus
+        self.gold = gold or Gold.none(corpus.n_words, corpus.device)
+
+    def counted(self, words: Tensor, present: Tensor) -> Tensor:
+        """How much each place of a batch counts: nothing without a word, gold words as the config says."""
+        return present * self.gold.weight[words]
 
     def start_epoch(self, models: Models, epoch: int) -> None:
         """Called before the first batch of every epoch, also of the one that a resumed run begins with."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from roster.config import NoiseRobust
+from roster.learn.gold import Gold
 from roster.learn.label_removal import dropped_o, label_weights
 from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import noise_robust_loss
@@ -19,7 +20,7 @@ from roster.model.heads import split_joint
 
 
 class NoiseRobustObjective(Objective):
-    """GCE on the labels that are left; every U batches the disbelieved ones are removed anew.
+    """GCE on the labels that are left; every U batches the disbelieved ones are removed anew; gold ones stay.
 
     One seed for each model: every one leaves out O words of its own, and removes labels for itself.
     """
@@ -31,12 +32,16 @@ class NoiseRobustObjective(Objective):
         config: NoiseRobust,
         seeds: Sequence[int],
         mask: Disguise,
+        gold: Gold | None = None,
     ):
-        super().__init__(corpus)
+        super().__init__(corpus, gold)
         self.config, self.disguise = config, mask  # type: ignore[method-assign, assignment]
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(corpus.device)
-        seen = [~dropped_o(labels, config.drop_o, np.random.default_rng(s), config.max_o) for s in seeds]
-        self.seen = torch.from_numpy(np.stack(seen)).to(corpus.device).float()
+        seen, noisy = np.ones((len(seeds), len(labels)), bool), ~self.gold.fixed.cpu().numpy()
+        for row, seed in zip(seen, seeds, strict=True):
+            generator = np.random.default_rng(seed)
+            row[noisy] = ~dropped_o(labels[noisy], config.drop_o, generator, config.max_o)
+        self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)
 
@@ -49,12 +54,14 @@ class NoiseRobustObjective(Objective):
         for member, (words, p) in enumerate(read_coming(models, self.corpus, rows)):
             labels = self.labels[words]
             w_e, w_t = label_weights(*split_joint(p), labels, c.tau, c.keep_minority, c.remove_entities)
-            self.w_e[member, words] = w_e * self.seen[member, words]
-            self.w_t[member, words] = w_t
+            fixed = self.gold.fixed[words]
+            self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
+            self.w_t[member, words] = torch.where(fixed, (labels > 0).float(), w_t)
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         ((b, z),) = outputs
-        w_e, w_t = (w.gather(1, words) * present for w in (self.w_e, self.w_t))
+        counted = self.counted(words, present)
+        w_e, w_t = (w.gather(1, words) * counted for w in (self.w_e, self.w_t))
         return noise_robust_loss(b, z, self.labels[words], w_e, w_t, self.config.q)
 
     def state(self) -> dict[str, Tensor]:

@@ -61,7 +61,7 @@ def _train_members(
         models = [task.new_model("two-heads", seed) for seed in seeds]
         mask = input_mask(config.mask_inputs, task.encoder, task.device)
         dropped = [derive(seed, "dropped") for seed in seeds]
-        objective = NoiseRobustObjective(task.corpus, labels, config, dropped, mask)
+        objective = NoiseRobustObjective(task.corpus, labels, config, dropped, mask, task.gold)
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         trained, facts = train_stage(task, run, "+".join(names), models, objective, schedule, seeds)
         p = trained.read(task.corpus).half().cpu()
@@ -122,7 +122,7 @@ def distil(task: Task, run: Run, y: np.ndarray) -> None:
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-        objective = DistillationObjective(task.corpus, y)
+        objective = DistillationObjective(task.corpus, y, task.gold)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
 
@@ -140,7 +140,7 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
             words = [s.words for s in task.sentences]
             augment = make_augmenter(task.config.augmentation, task.masked_lm, task.corpus, words,
                                      task.encoder, seed, task.config.optimiser.precision)  # fmt: skip
-        objective = SelfTrainingObjective(task.corpus, y, config, augment)
+        objective = SelfTrainingObjective(task.corpus, y, config, augment, task.gold)
         schedule = Schedule(config.epochs, config.learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})

@@ -37,6 +37,7 @@ WORDS = {
     "layout": "by another version of roster",
     "config": "with another config",
     "data": "from other data",
+    "gold": "with other gold sentences",
     "backbone": "with another backbone",
 }
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from roster.config import SelfTraining
+from roster.learn.gold import Gold
 from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import bce, kl, wmean
 from roster.model.batches import DeviceCorpus
@@ -21,13 +22,13 @@ def soft_labels(r: Tensor, entity: Tensor) -> Tensor:
 
         s_t = (r_t^2 / f_t) / sum_t' (r_t'^2 / f_t')        f_t = sum over those words of r_t
 
-    Rows of the other words are 0: they get no type target.
+    Rows of the other words are 0: they get no type target. `r` is [..., words, types].
     """
-    f = (r * entity.unsqueeze(1)).sum(0)
+    f = (r * entity.unsqueeze(-1)).sum(-2, keepdim=True)
     s = r.square() / torch.where(f > 0, f, 1.0)
     total = s.sum(-1, keepdim=True)
     s = torch.where(total > 0, s / torch.where(total > 0, total, 1.0), r)
-    return s * entity.unsqueeze(1)
+    return s * entity.unsqueeze(-1)
 
 
 def self_training_loss(
@@ -37,16 +38,16 @@ def self_training_loss(
     e: Tensor,
     z_augmented: Tensor | None,
     agreement: bool,
-    present: Tensor,
+    weight: Tensor,
 ) -> Tensor:
     """KL(s || r) + BCE(e, 1 - y_O) + KL(s || r'), Eq. 8 with the entity head held to its predictions.
 
     Words without a type target (all of `s` 0) count in the second term only; with `agreement`,
-    the third counts only words on which original and augmented sentence have the same best type. Places
-    that are not `present` count nowhere.
+    the third counts only words on which original and augmented sentence have the same best type. All
+    count by their `weight`.
     """
-    has_target = (s.sum(-1) > 0).float() * present
-    loss = wmean(kl(s, z), has_target) + wmean(bce(e, b), present)
+    has_target = (s.sum(-1) > 0).float() * weight
+    loss = wmean(kl(s, z), has_target) + wmean(bce(e, b), weight)
     if z_augmented is not None:
         kept = has_target
         if agreement:
@@ -56,7 +57,8 @@ def self_training_loss(
 
 
 class SelfTrainingObjective(Objective):
-    """Soft labels renewed every U' batches; new augmentations every epoch."""
+    """Soft labels renewed every U' batches, but for gold words, which keep theirs; new augmentations every
+    epoch."""
 
     def __init__(
         self,
@@ -64,10 +66,13 @@ class SelfTrainingObjective(Objective):
         y: np.ndarray | None,
         config: SelfTraining,
         augment: Callable[[Models, int], DeviceCorpus] | None,
+        gold: Gold | None = None,
     ):
-        super().__init__(corpus)
+        super().__init__(corpus, gold)
         self.config, self.augment = config, augment
-        self.e = None if y is None else split_joint(torch.from_numpy(y).to(corpus.device))[0]
+        self.e: Tensor | None = None
+        if y is not None:
+            self.e = self.gold.entities(split_joint(torch.from_numpy(y).to(corpus.device))[0])
         self.s: Tensor | None = None
         self.augmented: DeviceCorpus | None = None
 
@@ -78,9 +83,10 @@ class SelfTrainingObjective(Objective):
         rows = None if self.e is None else coming(self.config.update_every)
         ((words, p),) = read_coming(models, self.corpus, rows)
         e, r = split_joint(p)
+        e = self.gold.entities(e, words)
         if self.s is None:
             self.s = torch.zeros(self.corpus.n_words, r.shape[1], device=r.device)
-        self.s[words] = soft_labels(r, e >= self.config.threshold)
+        self.s[words] = self.gold.types(soft_labels(r, e >= self.config.threshold), words)
         if self.e is None:  # no ensemble: held to its own predictions at the start
             self.e = e
 
@@ -96,7 +102,13 @@ class SelfTrainingObjective(Objective):
         b, z = outputs[0]
         z_augmented = outputs[1][1] if len(outputs) > 1 else None
         return self_training_loss(
-            b, z, self.s[words], self.e[words], z_augmented, self.config.agreement, present
+            b,
+            z,
+            self.s[words],
+            self.e[words],
+            z_augmented,
+            self.config.agreement,
+            self.counted(words, present),
         )
 
     def state(self) -> dict[str, Tensor]:

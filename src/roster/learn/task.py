@@ -16,9 +16,10 @@ from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 from roster.learn.engine import Engine, choose_engine
+from roster.learn.gold import Gold
 from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
-from roster.model.decoding import decode
+from roster.model.decoding import decode, io_classes
 from roster.model.encoders import fresh_copy, open_backbone
 from roster.model.heads import HEADS
 from roster.model.processor import limit_threads
@@ -51,6 +52,7 @@ class Task:
     dropout: float
     """Between the encoder and the heads."""
     engine: Engine
+    gold: Gold
 
     @classmethod
     def build(
@@ -60,7 +62,9 @@ class Task:
         train: Sequence[Sentence],
         report: Mapping[str, Sequence[Sentence]],
         log: Callable[[str], None] = lambda line: None,
+        gold: Sequence[bool] | None = None,
     ) -> Task:
+        """`gold` says which of the training sentences have labels that are sure; without it none has."""
         if not any(len(s) for s in train):
             raise DataError("there is nothing to train on: the corpus has no words")
         if not any(s.spans for s in train):
@@ -81,8 +85,10 @@ class Task:
             return DeviceCorpus.put(encoded, encoder.specials.pad, device)
 
         splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
+        fixed = np.repeat(np.asarray(gold or [False] * len(train), bool), [len(s) for s in train])
+        sure = Gold.of(fixed, io_classes(train, types), config.gold.weight, device)
         return cls(
-            config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout, engine
+            config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout, engine, sure
         )
 
     @property

@@ -14,7 +14,9 @@ from roster.corpus.sentence import Sentence
 from roster.errors import DataError, RosterError
 from roster.files import fingerprint
 from roster.learn.bilstm_crf import train_bilstm_crf
+from roster.learn.bond import bond_schedule, train_bond
 from roster.learn.fine_tune import train_fine_tune
+from roster.learn.gold import add_gold, gold_fingerprint, read_gold
 from roster.learn.roster import train_roster
 from roster.learn.run import Run
 from roster.learn.task import Task
@@ -25,6 +27,7 @@ METHODS: dict[str, Callable[[Task, Run], Any]] = {
     "roster": train_roster,
     "fine-tune": train_fine_tune,
     "bilstm-crf": train_bilstm_crf,
+    "bond": train_bond,
 }
 
 
@@ -39,7 +42,7 @@ def train(
     """Trains, or goes on with an unfinished run; returns the run's results. The model is in `run/model`.
 
     Splits with gold labels (the data set's `valid` and `test`, unless `report` gives others) are
-    scored after each stage. They decide nothing.
+    scored after each stage. They decide nothing. Gold sentences to learn from are `config.gold`'s.
     """
     import_code(config.backbone.name)
     with timed("model") as clock:
@@ -50,12 +53,15 @@ def train(
             report = {
                 name: part for name, part in report.items() if part and all(s.spans is not None for s in part)
             }
+        gold = read_gold(config.gold, dataset.types)
         sources = {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}
+        if gold:
+            sources["gold"] = gold_fingerprint(gold)
         opened = Run.open(run, config, sources, log)
         try:
             done = opened.finished("model") and is_model(opened.folder / "model")
             if not done:
-                _train(opened, config, dataset, report)
+                _train(opened, config, dataset, gold, report)
         except BaseException:
             opened.close()
             raise
@@ -68,11 +74,18 @@ def train(
         opened.close()
 
 
-def _train(run: Run, config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]]) -> None:
+def _train(
+    run: Run,
+    config: Config,
+    dataset: Dataset,
+    gold: Sequence[Sentence],
+    report: Mapping[str, Sequence[Sentence]],
+) -> None:
     with timed("data") as reading:
-        task = _task(config, dataset, report, run)
+        task = _task(config, dataset, gold, report, run)
+    of_them = f" ({len(gold)} of them gold)" if gold else ""
     run.log(
-        f"data: {len(dataset.train)} sentences, {task.corpus.n_words} words, "
+        f"data: {len(task.sentences)} sentences{of_them}, {task.corpus.n_words} words, "
         f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
         f"{reading.facts['seconds']:.1f} s; device {task.device}, {task.engine.name} engine"
     )
@@ -82,13 +95,22 @@ def _train(run: Run, config: Config, dataset: Dataset, report: Mapping[str, Sequ
     )
 
 
-def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]], run: Run) -> Task:
+def _task(
+    config: Config,
+    dataset: Dataset,
+    gold: Sequence[Sentence],
+    report: Mapping[str, Sequence[Sentence]],
+    run: Run,
+) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
         augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
-        task = Task.build(config, dataset.types, dataset.train, report, run.log)
+        sentences, is_gold = add_gold(dataset.train, gold)
+        task = Task.build(config, dataset.types, sentences, report, run.log, is_gold)
         if augments and not run.results:
             task.masked_lm  # noqa: B018
+        if config.method == "bond":
+            bond_schedule(task)
         return task
     except RosterError:
         run.abandon()

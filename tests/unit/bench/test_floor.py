@@ -109,6 +109,7 @@ SHORT = {
         {"augmentation.enabled": False, "ensemble.enabled": False},
         {"self_training.enabled": False, "noise_robust.update_every": 8},
         {"method": "fine-tune", "fine_tune.epochs": 2},
+        {"method": "bond", "bond.epochs": 4, "bond.batch_size": 4, "bond.begin_step": 3, "bond.period": 3},
     ],
 )
 def test_a_whole_run(change: dict[str, Any], tiny: Path, tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from roster.backbone.loading import load_masked_lm
-from roster.config import Augmentation, NoiseRobust, Optimiser, SelfTraining, load_config
+from roster.config import Augmentation, Bond, NoiseRobust, Optimiser, SelfTraining, load_config
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, RosterError
 from roster.learn import fast, loop
 from roster.learn.augmentation import make_augmenter
+from roster.learn.bond import BondObjective
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
@@ -76,6 +77,11 @@ def self_training(task: Task) -> SelfTrainingObjective:
     )
 
 
+def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
+    config = Bond(begin_step=5, period=6, labels=labels, threshold=0.4)
+    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config, k=k)
+
+
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", 3, noise_robust),
     "distillation": ("two-heads", 1, lambda task: DistillationObjective(task.corpus, targets(task))),
@@ -85,6 +91,8 @@ OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
         1,
         lambda task: CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types)),
     ),
+    "bond, soft": ("one-head", 2, lambda task: bond(task, "soft")),
+    "bond, hard": ("one-head", 2, lambda task: bond(task, "hard")),
 }
 
 
@@ -127,7 +135,7 @@ def without_dropout(task: Task, kind: str, seed: int) -> Any:
     return model.train()
 
 
-@pytest.mark.parametrize("name", ["noise-robust", "distillation", "self-training", "cross entropy"])
+@pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch through both loops, from the same weights: the same loss, and the same weights after it."""
     kind, _, make = OBJECTIVES[name]
@@ -137,6 +145,15 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
 
         def make(task: Task) -> Objective:
             return NoiseRobustObjective(task.corpus, labels, config, [3], input_mask(0.0, task.encoder, CPU))
+
+    if name.startswith("bond"):  # a step that a teacher teaches
+
+        def make(task: Task) -> Objective:
+            objective = bond(task, name.removeprefix("bond, "), k=1)
+            p = np.random.default_rng(1).dirichlet([0.3] * 5, size=(1, task.corpus.n_words))
+            said = torch.from_numpy(p if name == "bond, soft" else p.argmax(-1))
+            objective.load_state({"teacher": said, "taught": torch.tensor(True)})
+            return objective
 
     rows = np.array([3, 17, 20, 41, 58])
     schedule, optimiser = Schedule(1, 2e-3, 4e-3), Optimiser(60, warmup=0.0, clip=0.7, precision="float32")

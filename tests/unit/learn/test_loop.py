@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from roster.backbone.loading import load_masked_lm
-from roster.config import Augmentation, Config, NoiseRobust, Optimiser, SelfTraining, load_config
+from roster.config import Augmentation, Bond, Config, NoiseRobust, Optimiser, SelfTraining, load_config
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
 from roster.learn import fast
 from roster.learn.augmentation import make_augmenter
+from roster.learn.bond import BondObjective
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
 from roster.learn.label_removal import label_weights
@@ -101,6 +102,12 @@ def cross_entropy(task: Task) -> CrossEntropyObjective:
     return CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types))
 
 
+def bond(task: Task, labels: str) -> BondObjective:
+    # The first teacher begins within the first epoch, and its period goes on after the checkpoint.
+    config = Bond(begin_step=5, period=6, labels=labels, threshold=0.4)
+    return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config)
+
+
 OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", noise_robust),
     "distillation": ("two-heads", distillation),
@@ -108,6 +115,8 @@ OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "self-training, trained": ("two-heads", lambda task: self_training(task, "trained")),
     "self-training, no ensemble": ("two-heads", lambda task: self_training(task, ensemble=False)),
     "cross entropy": ("one-head", cross_entropy),
+    "bond, soft": ("one-head", lambda task: bond(task, "soft")),
+    "bond, hard": ("one-head", lambda task: bond(task, "hard")),
 }
 
 
