@@ -51,7 +51,7 @@ class ChainObjective(Objective):
         begins = torch.cat([rows.new_ones(1, dtype=torch.bool), rows[1:] != rows[:-1]])
         return wmean(losses, self.gold.weight[mine[begins]])[
             None
-        ]  # a chain is gold as a whole, or not at all
+        ]  # a chain is gold as a whole
 
 
 def train_bilstm_crf(task: Task, run: Run) -> CrfHead:
