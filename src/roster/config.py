@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
-METHODS = ("roster", "fine-tune")
+METHODS = ("roster", "fine-tune", "autoner")
 PRESETS = (
     "small",
     "conll03", "ontonotes5", "wikigold",
@@ -154,6 +154,18 @@ class FineTune:
 
 
 @dataclass(frozen=True)
+class AutoNER:
+    """AutoNER: ties and breaks between words, and the types of what lies between two breaks."""
+
+    epochs: int = option(3, "passes over the data", low=1)
+    learning_rate: float = option(5e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the heads; 0: the same as the encoder's", low=0)
+    phrases: bool = option(
+        True, "learn nothing around phrases of unknown type; off: every gap outside a name is a break"
+    )
+
+
+@dataclass(frozen=True)
 class Config:
     method: str = option("roster", "what to train", choices=METHODS)
     seed: int = option(30, "everything random follows from it", low=0, high=2**31 - 1)
@@ -164,6 +176,7 @@ class Config:
     augmentation: Augmentation = field(default_factory=Augmentation)
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
+    autoner: AutoNER = field(default_factory=AutoNER)
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

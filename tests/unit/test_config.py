@@ -165,7 +165,7 @@ def test_overrides_as_a_mapping() -> None:
         ("ensemble.enabled=yes", "must be true or false, not 'yes'"),
         ("backbone.name=3", "must be text, not 3"),
         ("backbone.name=", "'backbone.name' is empty"),
-        ("method=bond", "must be one of roster, fine-tune, not 'bond'"),
+        ("method=magic", "must be one of roster, fine-tune, .*not 'magic'"),
         ("optimiser.precision=fp16", "one of auto, float32, bfloat16"),
         ("seed=-1", "between 0 and 2147483647"),
         ("optimiser.clip=0", "at least 1e-06"),

@@ -46,6 +46,13 @@ def export(
     if facts.layout != TRAINED:
         raise ModelError(f"{source} is an export already; export the model that it came from")
     _check_target(source, target)
+    from roster.model.heads import READ_WHOLE
+
+    if facts.kind in READ_WHOLE:
+        raise ModelError(
+            f"{source} is of the kind {facts.kind}, which decides on all words of a sentence together; only "
+            "models that classify words one by one (methods roster, fine-tune) can be exported"
+        )
     from roster.backbone.alignment import Specials
     from roster.backbone.loading import load_tokenizer
     from roster.infer.engine import load_engine

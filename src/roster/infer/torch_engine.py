@@ -15,7 +15,7 @@ from roster.infer.bert import bert_reader
 from roster.infer.engine import CPU_TOKENS, Engine
 from roster.model.batches import Batch
 from roster.model.folder import ModelFacts, load_model
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import READ_WHOLE, Model
 from roster.model.processor import cores, single_threads
 from roster.model.reading import TOKENS, arithmetic, choose_device
 
@@ -44,6 +44,8 @@ class TorchEngine(Engine):
 
 def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
     """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else one of transformers."""
+    if facts.kind in READ_WHOLE:
+        return WholeReader(load_model(folder)[0]).eval()
     found = bert_reader(folder, facts)
     return HubReader(load_model(folder)[0]).eval() if found is None else found
 
@@ -51,10 +53,22 @@ def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
 class HubReader(nn.Module):
     """A model whose encoder is one of transformers."""
 
-    def __init__(self, model: TwoHeads | OneHead):
+    def __init__(self, model: Model):
         super().__init__()
         self.model = model
 
     def forward(self, ids: Tensor, mask: Tensor, at: Tensor) -> Tensor:
         found = self.model(Batch(ids, mask, at, at))
         return torch.cat([found[0].unsqueeze(-1), found[1]], -1) if isinstance(found, tuple) else found
+
+
+class WholeReader(nn.Module):
+    """A model whose distributions need all words of a window. Their logarithms are its logits, of which
+    softmax makes the distributions again."""
+
+    def __init__(self, model: Model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, mask: Tensor, at: Tensor) -> Tensor:
+        return self.model.probabilities(Batch(ids, mask, at, at)).clamp_min(1e-30).log()

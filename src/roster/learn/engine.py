@@ -13,12 +13,12 @@ from roster.config import Config
 from roster.errors import ConfigError
 from roster.learn import fast, loop
 from roster.learn.loop import AfterEpoch, Checkpoint, Models, Objective, PlainModels, Schedule
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import Model
 from roster.model.reading import number_type
 from roster.model.stack.family import NotStackableError, encoder_weights, shape_of
 from roster.model.stack.models import Stack
 
-Plain = TwoHeads | OneHead
+Plain = Model
 
 
 class Engine(Protocol):

@@ -13,6 +13,7 @@ from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
 from roster.files import fingerprint
+from roster.learn.autoner import check_phrases, single_types, train_autoner
 from roster.learn.fine_tune import train_fine_tune
 from roster.learn.roster import train_roster
 from roster.learn.run import Run
@@ -20,7 +21,11 @@ from roster.learn.task import Task
 from roster.model.folder import is_model, save_model
 from roster.progress import timed
 
-METHODS: dict[str, Callable[[Task, Run], Any]] = {"roster": train_roster, "fine-tune": train_fine_tune}
+METHODS: dict[str, Callable[[Task, Run], Any]] = {
+    "roster": train_roster,
+    "fine-tune": train_fine_tune,
+    "autoner": train_autoner,
+}
 
 
 def train(
@@ -81,7 +86,11 @@ def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Senten
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
         augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
-        task = Task.build(config, dataset.types, dataset.train, report, run.log)
+        types = dataset.types
+        if config.method == "autoner":
+            check_phrases(dataset.train, config.autoner)
+            types = single_types(types)
+        task = Task.build(config, types, dataset.train, report, run.log)
         if augments and not run.results:
             task.masked_lm  # noqa: B018
         return task

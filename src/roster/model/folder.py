@@ -30,7 +30,7 @@ from roster.files import atomic_folder, write_json, write_text
 from roster.model.decoding import SPANS
 
 if TYPE_CHECKING:
-    from roster.model.heads import OneHead, TwoHeads
+    from roster.model.heads import Model
 
 TRAINED, EXPORTED = 1, 2
 
@@ -48,12 +48,12 @@ class ModelFacts:
     @property
     def classes(self) -> int:
         """How many logits a word has: one for each class, or the entity head's and one for each type."""
-        return 1 + len(self.types) * (2 if self.kind == "one-head" else 1)
+        return 1 + len(self.types) * (1 if self.kind == "two-heads" else 2)
 
 
 def save_model(
     folder: str | Path,
-    model: TwoHeads | OneHead,
+    model: Model,
     tokenizer: Any,
     types: tuple[str, ...],
     max_length: int,
@@ -78,7 +78,7 @@ def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
         raise OSError(str(error)) from error
 
 
-def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]:
+def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
     """Model (on the CPU, in evaluation mode), tokenizer and facts."""
     from roster.backbone.loading import encoder_from_config
     from roster.model.heads import HEADS

@@ -1,6 +1,7 @@
-"""The two models that are trained: an encoder with RoSTER's two heads, or with one for plain fine-tuning.
+"""The models that are trained: an encoder with RoSTER's two heads, with one for plain fine-tuning, or with
+AutoNER's.
 
-Both classify words, not sub-words: the state of a word is that of its first sub-word.
+All classify words, not sub-words: the state of a word is that of its first sub-word.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from roster.model.batches import Batch
+from roster.model.ties import Outputs, tie_probabilities
 
 
 class WordStates(nn.Module):
@@ -86,6 +88,38 @@ class OneHead(WordStates):
         return self(batch).softmax(-1)
 
 
+class TieHeads(WordStates):
+    """AutoNER: whether a gap ties the words around it, and which type the words between two breaks are.
+
+    A gap's state is that of its two words side by side, a span's that of its first and its last word. One
+    linear layer over two states is the sum of one over each, so every head works on single words:
+
+        tie(i, i + 1) = w h_i + w' h_{i + 1}        type(i..j) = V h_i + V' h_j
+    """
+
+    kind = "autoner"
+    heads = ("tie", "first", "last")
+
+    def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
+        super().__init__(encoder, dropout)
+        self.tie = self._linear(2)
+        self.first = self._linear(1 + n_types)
+        self.last = self._linear(1 + n_types)
+
+    @staticmethod
+    def outputs(logits: Tensor) -> Outputs:
+        size = (logits.shape[-1] - 2) // 2
+        return logits[..., 0], logits[..., 1], logits[..., 2 : 2 + size], logits[..., 2 + size :]
+
+    def forward(self, batch: Batch) -> Outputs:
+        h = self.states(batch)
+        return self.outputs(torch.cat([self.get_submodule(head)(h).float() for head in self.heads], -1))
+
+    def probabilities(self, batch: Batch) -> Tensor:
+        """p over BIO classes, [words, 1 + 2 types]; see `tie_probabilities`."""
+        return tie_probabilities(self(batch), batch.at // batch.mask.shape[1])
+
+
 def joint(b: Tensor, z: Tensor) -> Tensor:
     """Both heads' logits to one distribution: `[1 - e, e r_1, ..., e r_T]`.
 
@@ -104,4 +138,11 @@ def split_joint(p: Tensor) -> tuple[Tensor, Tensor]:
     return e, r
 
 
-HEADS: dict[str, type[TwoHeads] | type[OneHead]] = {model.kind: model for model in (TwoHeads, OneHead)}
+Model = TwoHeads | OneHead | TieHeads
+
+HEADS: dict[str, type[TwoHeads] | type[OneHead] | type[TieHeads]] = {
+    model.kind: model for model in (TwoHeads, OneHead, TieHeads)
+}
+
+READ_WHOLE = frozenset({TieHeads.kind})
+"""Kinds whose distribution of a word needs the other words of its window, and not its own logits alone."""

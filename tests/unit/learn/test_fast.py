@@ -21,6 +21,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, RosterError
 from roster.learn import fast, loop
 from roster.learn.augmentation import make_augmenter
+from roster.learn.autoner import TieOrBreakObjective
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
@@ -30,6 +31,7 @@ from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.static import StaticCorpus
 from roster.learn.task import Task
+from roster.learn.ties import tie_labels
 from roster.learn.train import train
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.stack.adamw import StackedAdamW
@@ -85,6 +87,13 @@ OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
         1,
         lambda task: CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types)),
     ),
+    "ties": (
+        "autoner",
+        1,
+        lambda task: TieOrBreakObjective(
+            task.corpus, tie_labels(task.sentences, task.types, task.corpus.encoded)
+        ),
+    ),
 }
 
 
@@ -127,7 +136,7 @@ def without_dropout(task: Task, kind: str, seed: int) -> Any:
     return model.train()
 
 
-@pytest.mark.parametrize("name", ["noise-robust", "distillation", "self-training", "cross entropy"])
+@pytest.mark.parametrize("name", ["noise-robust", "distillation", "self-training", "cross entropy", "ties"])
 def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch through both loops, from the same weights: the same loss, and the same weights after it."""
     kind, _, make = OBJECTIVES[name]

@@ -17,6 +17,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
 from roster.learn import fast
 from roster.learn.augmentation import make_augmenter
+from roster.learn.autoner import TieOrBreakObjective
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
 from roster.learn.label_removal import label_weights
@@ -37,6 +38,7 @@ from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.task import Task
+from roster.learn.ties import tie_labels
 from roster.model.batches import Batch
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.heads import TwoHeads, split_joint
@@ -101,6 +103,11 @@ def cross_entropy(task: Task) -> CrossEntropyObjective:
     return CrossEntropyObjective(task.corpus, bio_classes(task.sentences, task.types))
 
 
+def ties(task: Task) -> TieOrBreakObjective:
+    labels = tie_labels(task.sentences, task.types, task.corpus.encoded)
+    return TieOrBreakObjective(task.corpus, labels)
+
+
 OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", noise_robust),
     "distillation": ("two-heads", distillation),
@@ -108,6 +115,7 @@ OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "self-training, trained": ("two-heads", lambda task: self_training(task, "trained")),
     "self-training, no ensemble": ("two-heads", lambda task: self_training(task, ensemble=False)),
     "cross entropy": ("one-head", cross_entropy),
+    "ties": ("autoner", ties),
 }
 
 
