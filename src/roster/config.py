@@ -19,7 +19,7 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
 
-METHODS = ("roster", "fine-tune", "bond", "bilstm-crf")
+METHODS = ("roster", "fine-tune", "bond", "autoner", "bilstm-crf")
 BILSTM_CNN = "bilstm-cnn"
 """The backbone that is no folder and no hub name: trained from scratch, its sizes in `[bilstm]`."""
 OWN_BACKBONES = {"bilstm-crf": BILSTM_CNN}
@@ -183,18 +183,6 @@ class FineTune:
 
 
 @dataclass(frozen=True)
-class BilstmCrf:
-    """BiLSTM-CNN-CRF: a linear-chain CRF over BIO tags, trained with SGD, whose values are these."""
-
-    epochs: int = option(50, "passes over the data", low=1)
-    learning_rate: float = option(0.015, "rate of the first epoch", low=0)
-    rate_decay: float = option(0.05, "the rate in epoch i, from 0, is rate / (1 + rate_decay * i)", low=0)
-    momentum: float = option(0.9, "SGD's memory of gradients", low=0, high=0.999999)
-    clip: float = option(5.0, "largest norm of a gradient", low=1e-6)
-    batch_size: int = option(10, "sentences in one step", low=1)
-
-
-@dataclass(frozen=True)
 class Bond:
     """Liang et al. 2020: early stopping, then teacher and student, over BIO tags, one linear head."""
 
@@ -220,6 +208,30 @@ class Bond:
 
 
 @dataclass(frozen=True)
+class AutoNER:
+    """AutoNER: ties and breaks between words, and the types of what lies between two breaks."""
+
+    epochs: int = option(3, "passes over the data", low=1)
+    learning_rate: float = option(5e-5, "peak rate", low=0)
+    head_learning_rate: float = option(0.0, "peak rate of the heads; 0: the same as the encoder's", low=0)
+    phrases: bool = option(
+        True, "learn nothing around phrases of unknown type; off: every gap outside a name is a break"
+    )
+
+
+@dataclass(frozen=True)
+class BilstmCrf:
+    """BiLSTM-CNN-CRF: a linear-chain CRF over BIO tags, trained with SGD, whose values are these."""
+
+    epochs: int = option(50, "passes over the data", low=1)
+    learning_rate: float = option(0.015, "rate of the first epoch", low=0)
+    rate_decay: float = option(0.05, "the rate in epoch i, from 0, is rate / (1 + rate_decay * i)", low=0)
+    momentum: float = option(0.9, "SGD's memory of gradients", low=0, high=0.999999)
+    clip: float = option(5.0, "largest norm of a gradient", low=1e-6)
+    batch_size: int = option(10, "sentences in one step", low=1)
+
+
+@dataclass(frozen=True)
 class GoldSentences:
     """Sentences with true labels, learned together with the distantly labelled ones, by every method."""
 
@@ -240,8 +252,9 @@ class Config:
     augmentation: Augmentation = field(default_factory=Augmentation)
     self_training: SelfTraining = field(default_factory=SelfTraining)
     fine_tune: FineTune = field(default_factory=FineTune)
-    bilstm_crf: BilstmCrf = field(default_factory=BilstmCrf)
     bond: Bond = field(default_factory=Bond)
+    autoner: AutoNER = field(default_factory=AutoNER)
+    bilstm_crf: BilstmCrf = field(default_factory=BilstmCrf)
     gold: GoldSentences = field(default_factory=GoldSentences)
 
     def as_dict(self) -> dict[str, Any]:

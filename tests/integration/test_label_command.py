@@ -458,6 +458,8 @@ def test_phrases_without_a_type(label: Run, tmp_path: Path) -> None:
         ("Town A", ["LOC"]),
     ]
     assert "1 phrases of unknown type" in done.out
+    (record,) = map(json.loads, done.file.read_text(encoding="utf-8").splitlines())
+    assert [record["text"][x["start"] : x["end"]] for x in record["unknown"]] == ["Golden Gate Bridge"]
 
 
 def test_a_dictionary_format_that_is_said(label: Run, tmp_path: Path) -> None:

@@ -109,7 +109,11 @@ def _content(sentences: Iterable[Sentence] | None) -> object:
     if sentences is None:
         return None
     return [
-        [s.words, None if s.spans is None else [[x.start, x.end, x.label] for x in sorted(s.spans)]]
+        [
+            s.words,
+            None if s.spans is None else [[x.start, x.end, x.label] for x in sorted(s.spans)],
+            *([[[x.start, x.end] for x in sorted(s.unknown)]] if s.unknown else []),
+        ]
         for s in sentences
     ]
 

@@ -15,13 +15,23 @@ class Span:
     label: str
 
 
+def type_set(label: str) -> tuple[str, ...]:
+    """The types of a label: several where `roster label --ambiguous all` could not decide.
+
+    >>> type_set("LOC"), type_set("LOC,PER")
+    (('LOC',), ('LOC', 'PER'))
+    """
+    return tuple(label.split(","))
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """Words with character offsets into `text`.
 
     `text` is the user's own text, untouched. Sentences of one document share it: their offsets
     count from the start of the document, and `doc` is the same. `spans` is None where nobody has
-    labelled the sentence yet, and empty where a labeller found nothing.
+    labelled the sentence yet, and empty where a labeller found nothing. `unknown` are phrases, as spans
+    without a label, that may be entities or not: no label, but no evidence of absence either.
 
     >>> s = Sentence.from_words(["Swiss", "Bank", "sets"], [Span(0, 2, "ORG")])
     >>> s.text, s.offsets[1], [s.span_text(x) for x in s.spans]
@@ -33,6 +43,7 @@ class Sentence:
     text: str
     spans: tuple[Span, ...] | None = None
     doc: str = ""
+    unknown: tuple[Span, ...] = ()
 
     @classmethod
     def from_words(cls, words: Sequence[str], spans: Iterable[Span] | None = None, doc: str = "") -> Sentence:
@@ -45,8 +56,9 @@ class Sentence:
             tuple(words), tuple(offsets), " ".join(words), None if spans is None else tuple(spans), doc
         )
 
-    def with_spans(self, spans: Iterable[Span] | None) -> Sentence:
-        return replace(self, spans=None if spans is None else tuple(spans))
+    def with_spans(self, spans: Iterable[Span] | None, unknown: Iterable[Span] = ()) -> Sentence:
+        """The same words with other labels, and with the phrases that these leave open."""
+        return replace(self, spans=None if spans is None else tuple(spans), unknown=tuple(unknown))
 
     def char_span(self, span: Span) -> tuple[int, int]:
         return self.offsets[span.start][0], self.offsets[span.end - 1][1]

@@ -284,7 +284,8 @@ def _together(chunk: Iterable[Sequence[Sentence]], labels: Iterable[tuple[Label,
     sentences = (sentence for document in chunk for sentence in document)
     for sentence, found in zip(sentences, labels, strict=True):
         spans = [Span(x.start, x.end, ",".join(x.types)) for x in found if x.types]
-        yield Labelled(sentence.with_spans(spans), found)
+        unknown = [Span(x.start, x.end, "") for x in found if not x.types]
+        yield Labelled(sentence.with_spans(spans, unknown), found)
 
 
 def chunks(sentences: Iterable[Sentence]) -> Iterator[list[list[Sentence]]]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from roster.errors import ModelError
 from roster.model.folder import ModelFacts
-from roster.model.heads import HEADS
+from roster.model.heads import HEADS, READ_WHOLE
 from roster.model.stack.family import NotStackableError, Shape, shape_of, weights_of
 from roster.model.weights import load_tensors
 
@@ -65,7 +65,7 @@ class BertReader(nn.Module):
 
 def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
     """The model in a folder, or None where its encoder is not of the family, or words are not read alone."""
-    if facts.kind == "crf":
+    if facts.kind in READ_WHOLE:
         return None
     tensors, _ = load_tensors(folder / "model.safetensors")
     try:

@@ -46,17 +46,21 @@ def export(
     facts = read_facts(source)
     if facts.layout != TRAINED:
         raise ModelError(f"{source} is an export already; export the model that it came from")
-    if facts.kind == "crf" or is_word_level(source):
-        raise ModelError(
-            f"{source} cannot be written as ONNX: its LSTM or CRF goes along a sentence word by word; "
-            "roster predict takes it as it is"
-        )
     _check_target(source, target)
     from roster.backbone.alignment import Specials
     from roster.backbone.loading import load_tokenizer
     from roster.infer.engine import load_engine
     from roster.infer.torch_engine import TorchEngine
+    from roster.model.heads import READ_WHOLE
 
+    if facts.kind in READ_WHOLE or is_word_level(source):
+        lstm = "its LSTM goes along a sentence word by word"
+        whole = f"it is of the kind {facts.kind}, which decides on all words of a sentence together"
+        raise ModelError(
+            f"{source} cannot be written as ONNX: {lstm if is_word_level(source) else whole}; only models that "
+            "classify words one by one (methods roster, fine-tune, bond), on an encoder of transformers, can "
+            "be exported; roster predict takes it as it is"
+        )
     original = TorchEngine(source, facts, "cpu")
     if sum(x.numel() * x.element_size() for x in _tensors(original.reader)) > LARGEST:
         raise ModelError(f"{source} has more than the two gigabytes of weights that an ONNX file can hold")

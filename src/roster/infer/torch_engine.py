@@ -15,7 +15,7 @@ from roster.infer.bert import bert_reader
 from roster.infer.engine import CPU_TOKENS, Engine
 from roster.model.batches import Batch
 from roster.model.folder import ModelFacts, load_model
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import Model
 from roster.model.processor import cores, single_threads
 from roster.model.reading import TOKENS, arithmetic, choose_device
 
@@ -51,7 +51,7 @@ def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
 class HubReader(nn.Module):
     """A model as it was trained: its encoder is one of transformers, or our own."""
 
-    def __init__(self, model: TwoHeads | OneHead):
+    def __init__(self, model: Model):
         super().__init__()
         self.model = model
 

@@ -13,12 +13,10 @@ from roster.config import Config
 from roster.errors import ConfigError
 from roster.learn import fast, loop
 from roster.learn.loop import AfterEpoch, Checkpoint, Models, Objective, PlainModels, Schedule
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import Model
 from roster.model.reading import number_type
 from roster.model.stack.family import NotStackableError, encoder_weights, shape_of
 from roster.model.stack.models import Stack
-
-Plain = TwoHeads | OneHead
 
 
 class Engine(Protocol):
@@ -29,7 +27,7 @@ class Engine(Protocol):
     def at_once(self) -> int:
         """How many models it trains in step."""
 
-    def take(self, models: Sequence[Plain]) -> Models:
+    def take(self, models: Sequence[Model]) -> Models:
         """Fresh models for training: at most `at_once`."""
 
     def fit(
@@ -52,7 +50,7 @@ class PlainEngine:
     name: str = "plain"
     at_once: int = 1
 
-    def take(self, models: Sequence[Plain]) -> PlainModels:
+    def take(self, models: Sequence[Model]) -> PlainModels:
         (model,) = models
         return PlainModels(model, self.config.optimiser.precision)
 
@@ -71,7 +69,7 @@ class FastEngine:
     """Done when the kernels are compiled."""
     name: str = "fast"
 
-    def take(self, models: Sequence[Plain]) -> Stack:
+    def take(self, models: Sequence[Model]) -> Stack:
         for kernel in self.kernels:
             kernel.result()
         return Stack.of(models, number_type(self.device, self.config.optimiser.precision), self.device)

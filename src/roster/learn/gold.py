@@ -81,7 +81,7 @@ def read_gold(settings: GoldSentences, types: Sequence[str]) -> list[Sentence]:
                     f"gold sentence {number} has the label {span.label!r}, which the data set does not know; "
                     f"it has {', '.join(types)} (a types.txt in its folder can list more)", path=path,
                 )  # fmt: skip
-        labelled.append(sentence)
+        labelled.append(sentence.with_spans(sentence.spans))  # gold leaves no phrase open
     if not labelled:
         raise DataError("none of the gold sentences has labels", path=path)
     return labelled

@@ -20,7 +20,7 @@ from roster.config import Optimiser
 from roster.errors import RosterError
 from roster.learn.gold import Gold
 from roster.model.batches import Batch, DeviceCorpus
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import Model
 from roster.model.reading import arithmetic, read_probabilities, read_words
 from roster.progress import bar
 
@@ -183,7 +183,7 @@ def check_finite(loss: float, description: str, epoch: int, schedule: Schedule) 
 class PlainModels:
     """One model as it is."""
 
-    model: TwoHeads | OneHead
+    model: Model
     precision: str
     k: int = 1
 
@@ -285,7 +285,7 @@ def coming_rows(
     return found
 
 
-def _outputs(model: TwoHeads | OneHead, batches: list[Batch]) -> list[Any]:
+def _outputs(model: Model, batches: list[Batch]) -> list[Any]:
     """What the heads say of each batch; batches of one shape go through in one wide pass, which is faster."""
     if len({batch.ids.shape for batch in batches}) > 1:
         return [each(model(batch), lambda x: x.unsqueeze(0)) for batch in batches]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from roster.learn.engine import Plain
 from roster.learn.loop import Models, Objective, Schedule
 from roster.learn.run import Run
 from roster.learn.task import Task
+from roster.model.heads import Model
 
 
 def train_stage(
     task: Task,
     run: Run,
     stage: str,
-    models: Sequence[Plain],
+    models: Sequence[Model],
     objective: Objective,
     schedule: Schedule,
     seeds: Sequence[int],

@@ -85,8 +85,11 @@ class Task:
             return DeviceCorpus.put(encoded, encoder.specials.pad, device)
 
         splits = {name: Split(sentences, put(sentences)) for name, sentences in report.items() if sentences}
-        fixed = np.repeat(np.asarray(gold or [False] * len(train), bool), [len(s) for s in train])
-        sure = Gold.of(fixed, io_classes(train, types), config.gold.weight, device)
+        is_gold = gold or [False] * len(train)
+        fixed = np.repeat(np.asarray(is_gold, bool), [len(s) for s in train])
+        # Labels of the others may be of several types, which are no class (AutoNER).
+        of_gold = [s if known else s.with_spans(()) for s, known in zip(train, is_gold, strict=True)]
+        sure = Gold.of(fixed, io_classes(of_gold, types), config.gold.weight, device)
         return cls(
             config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout, engine, sure
         )

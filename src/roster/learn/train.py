@@ -13,6 +13,7 @@ from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError, RosterError
 from roster.files import fingerprint
+from roster.learn.autoner import check_phrases, single_types, train_autoner
 from roster.learn.bilstm_crf import train_bilstm_crf
 from roster.learn.bond import bond_schedule, train_bond
 from roster.learn.fine_tune import train_fine_tune
@@ -26,8 +27,9 @@ from roster.progress import timed
 METHODS: dict[str, Callable[[Task, Run], Any]] = {
     "roster": train_roster,
     "fine-tune": train_fine_tune,
-    "bilstm-crf": train_bilstm_crf,
     "bond": train_bond,
+    "autoner": train_autoner,
+    "bilstm-crf": train_bilstm_crf,
 }
 
 
@@ -53,7 +55,7 @@ def train(
             report = {
                 name: part for name, part in report.items() if part and all(s.spans is not None for s in part)
             }
-        gold = read_gold(config.gold, dataset.types)
+        gold = read_gold(config.gold, task_types(config, dataset))
         sources = {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}
         if gold:
             sources["gold"] = gold_fingerprint(gold)
@@ -106,7 +108,9 @@ def _task(
     try:
         augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
         sentences, is_gold = add_gold(dataset.train, gold)
-        task = Task.build(config, dataset.types, sentences, report, run.log, is_gold)
+        if config.method == "autoner":
+            check_phrases(sentences, config.autoner)
+        task = Task.build(config, task_types(config, dataset), sentences, report, run.log, is_gold)
         if augments and not run.results:
             task.masked_lm  # noqa: B018
         if config.method == "bond":
@@ -115,6 +119,11 @@ def _task(
     except RosterError:
         run.abandon()
         raise
+
+
+def task_types(config: Config, dataset: Dataset) -> tuple[str, ...]:
+    """The types that a model chooses from; AutoNER alone takes a label of several types apart."""
+    return single_types(dataset.types) if config.method == "autoner" else dataset.types
 
 
 def backbone_fingerprint(config: Config) -> str:

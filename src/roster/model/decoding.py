@@ -57,7 +57,7 @@ def bio_spans(classes: np.ndarray, types: Sequence[str]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-SPANS = {"two-heads": io_spans, "one-head": bio_spans, "crf": bio_spans}
+SPANS = {"two-heads": io_spans, "one-head": bio_spans, "crf": bio_spans, "autoner": bio_spans}
 
 
 def decode(kind: str, p: np.ndarray, lengths: Iterable[int], types: Sequence[str]) -> list[tuple[Span, ...]]:

@@ -31,7 +31,7 @@ from roster.model.decoding import SPANS, bio_spans
 from roster.model.encoders import empty_encoder
 
 if TYPE_CHECKING:
-    from roster.model.heads import OneHead, TwoHeads
+    from roster.model.heads import Model
 
 TRAINED, EXPORTED = 1, 2
 
@@ -54,7 +54,7 @@ class ModelFacts:
 
 def save_model(
     folder: str | Path,
-    model: TwoHeads | OneHead,
+    model: Model,
     tokenizer: Any,
     types: tuple[str, ...],
     max_length: int,
@@ -80,7 +80,7 @@ def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
         raise OSError(str(error)) from error
 
 
-def load_model(folder: str | Path) -> tuple[TwoHeads | OneHead, Any, ModelFacts]:
+def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
     """Model (on the CPU, in evaluation mode), tokenizer or vocabulary, and facts."""
     from roster.model.heads import HEADS
     from roster.model.weights import load_tensors

@@ -1,4 +1,5 @@
-"""The models that are trained: an encoder with RoSTER's two heads, with one for plain fine-tuning, or a CRF.
+"""The models that are trained: an encoder with RoSTER's two heads, with one for plain fine-tuning, with a CRF
+over it, or with AutoNER's.
 
 All classify words, not sub-words: the state of a word is that of its first sub-word.
 """
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 from roster.model.batches import Batch
 from roster.model.crf import best_path, chains, legal_bio, log_partition, marginals, path_score
+from roster.model.ties import Outputs, tie_probabilities
 
 AHEAD = 1e-5
 """By what share the tag of the best path is made the most likely one, where it is not."""
@@ -19,6 +21,9 @@ AHEAD = 1e-5
 
 class WordStates(nn.Module):
     """Encoder and dropout: one state `h` for each word of a batch."""
+
+    whole = False
+    """Whether the distribution of a word needs all words of its window, and not its own logits alone."""
 
     def __init__(self, encoder: Any, dropout: float):
         super().__init__()
@@ -30,8 +35,20 @@ class WordStates(nn.Module):
         hidden = self.encoder(input_ids=batch.ids, attention_mask=batch.mask).last_hidden_state
         return self.dropout(hidden.flatten(0, 1)[batch.at])
 
+    def probabilities(self, batch: Batch) -> Tensor:
+        """The distribution of each word of a batch, [words, classes]."""
+        return self.distributions(self(batch), batch.at // batch.mask.shape[1])
+
+    @staticmethod
+    def distributions(outputs: Any, row: Tensor) -> Tensor:
+        """The same from what `forward` says of words in order; `row` [words] tells those of one window."""
+        raise NotImplementedError
+
     def logits(self, batch: Batch) -> Tensor:
-        """[words, classes] as `roster.infer.logits` takes them: of all heads, side by side."""
+        """[words, classes] as `roster.infer.logits` takes them: of all heads, side by side. Of a model that
+        reads windows whole the logarithms of its distributions, of which softmax makes these again."""
+        if self.whole:
+            return self.probabilities(batch).clamp_min(1e-30).log()
         found = self(batch)
         return torch.cat([found[0].unsqueeze(-1), found[1]], -1) if isinstance(found, tuple) else found
 
@@ -68,10 +85,10 @@ class TwoHeads(WordStates):
         h = self.states(batch)
         return self.entity_head(h).float().squeeze(-1), self.type_head(h).float()
 
-    def probabilities(self, batch: Batch) -> Tensor:
+    @staticmethod
+    def distributions(outputs: tuple[Tensor, Tensor], row: Tensor) -> Tensor:
         """p over `O` and all types, [words, 1 + types]."""
-        b, z = self(batch)
-        return joint(b, z)
+        return joint(*outputs)
 
 
 class OneHead(WordStates):
@@ -91,14 +108,16 @@ class OneHead(WordStates):
     def forward(self, batch: Batch) -> Tensor:
         return self.tag(self.states(batch)).float()
 
-    def probabilities(self, batch: Batch) -> Tensor:
-        return self(batch).softmax(-1)
+    @staticmethod
+    def distributions(outputs: Tensor, row: Tensor) -> Tensor:
+        return outputs.softmax(-1)
 
 
 class CrfHead(OneHead):
     """The tags of `OneHead`, and a CRF over them: a chain is the words of one row of a batch, in order."""
 
     kind = "crf"
+    whole = True
 
     def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
         super().__init__(encoder, n_types, dropout)
@@ -132,9 +151,39 @@ class CrfHead(OneHead):
         p = p.scatter(1, most.indices, p.gather(1, best)).scatter(1, best, most.values * (1 + AHEAD))
         return p / p.sum(-1, keepdim=True)
 
-    def logits(self, batch: Batch) -> Tensor:
-        """Log-probabilities: what a chain says of a word cannot be found from the word's own scores."""
-        return self.probabilities(batch).clamp_min(1e-30).log()
+
+class TieHeads(WordStates):
+    """AutoNER: whether a gap ties the words around it, and which type the words between two breaks are.
+
+    A gap's state is that of its two words side by side, a span's that of its first and its last word. One
+    linear layer over two states is the sum of one over each, so every head works on single words:
+
+        tie(i, i + 1) = w h_i + w' h_{i + 1}        type(i..j) = V h_i + V' h_j
+    """
+
+    kind = "autoner"
+    whole = True
+    heads = ("tie", "first", "last")
+
+    def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
+        super().__init__(encoder, dropout)
+        self.tie = self._linear(2)
+        self.first = self._linear(1 + n_types)
+        self.last = self._linear(1 + n_types)
+
+    @staticmethod
+    def outputs(logits: Tensor) -> Outputs:
+        size = (logits.shape[-1] - 2) // 2
+        return logits[..., 0], logits[..., 1], logits[..., 2 : 2 + size], logits[..., 2 + size :]
+
+    def forward(self, batch: Batch) -> Outputs:
+        h = self.states(batch)
+        return self.outputs(torch.cat([self.get_submodule(head)(h).float() for head in self.heads], -1))
+
+    @staticmethod
+    def distributions(outputs: Outputs, row: Tensor) -> Tensor:
+        """p over BIO classes, [words, 1 + 2 types]."""
+        return tie_probabilities(outputs, row)
 
 
 def joint(b: Tensor, z: Tensor) -> Tensor:
@@ -155,6 +204,10 @@ def split_joint(p: Tensor) -> tuple[Tensor, Tensor]:
     return e, r
 
 
-HEADS: dict[str, type[TwoHeads] | type[OneHead]] = {
-    model.kind: model for model in (TwoHeads, OneHead, CrfHead)
+Model = TwoHeads | OneHead | TieHeads
+
+HEADS: dict[str, type[TwoHeads] | type[OneHead] | type[TieHeads]] = {
+    model.kind: model for model in (TwoHeads, OneHead, CrfHead, TieHeads)
 }
+
+READ_WHOLE = frozenset(kind for kind, model in HEADS.items() if model.whole)

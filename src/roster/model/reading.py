@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from roster.model.batches import Batch, DeviceCorpus
-from roster.model.heads import OneHead, TwoHeads
+from roster.model.heads import Model
 from roster.model.processor import multiplies_bf16, single_threads
 
 TOKENS = {"cuda": 32768, "cpu": 1024}
@@ -64,16 +64,14 @@ def evaluating(model: torch.nn.Module) -> Iterator[None]:
 
 
 def read_words(
-    model: TwoHeads | OneHead, corpus: DeviceCorpus, rows: np.ndarray, precision: str | None = None
+    model: Model, corpus: DeviceCorpus, rows: np.ndarray, precision: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The words of some windows, by number, and their distributions [n, classes]."""
     plan = corpus.reading_plan(TOKENS.get(corpus.device.type, 2048), rows)
     return _read(model, list(corpus.batches(plan)), corpus.device, precision)
 
 
-def read_probabilities(
-    model: TwoHeads | OneHead, corpus: DeviceCorpus, precision: str | None = None
-) -> Tensor:
+def read_probabilities(model: Model, corpus: DeviceCorpus, precision: str | None = None) -> Tensor:
     """[words, classes] in word order, float32, on the corpus's device; `precision` as in `number_type`."""
     batches = corpus.readings(TOKENS.get(corpus.device.type, 2048))
     if not batches:
@@ -85,7 +83,7 @@ def read_probabilities(
 
 
 def _read(
-    model: TwoHeads | OneHead, batches: Sequence[Batch], device: torch.device, precision: str | None
+    model: Model, batches: Sequence[Batch], device: torch.device, precision: str | None
 ) -> tuple[Tensor, Tensor]:
     """All words of some batches, by number, and their distributions.
 

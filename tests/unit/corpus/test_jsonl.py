@@ -127,3 +127,44 @@ def test_a_document_has_labels_everywhere_or_nowhere(tmp_path: Path) -> None:
     one, two = split("One. Two.", "d", [])
     with pytest.raises(DataError, match="document 'd' have labels and others have none"):
         write(tmp_path / "a.jsonl", [one, two.with_spans(None)])
+
+
+def test_phrases_of_unknown_type(tmp_path: Path) -> None:
+    """They are no spans, and come back where they were; no word and no sentence is cut inside one."""
+    text = "Ada saw St. Ives-bound ships. It broke."
+    record = {
+        "text": text,
+        "spans": [{"start": 0, "end": 3, "label": "PER"}],
+        "unknown": [{"start": 17, "end": 35}, {"start": 8, "end": 16}],
+    }
+    (one,) = read(put(tmp_path / "a.jsonl", record))
+    assert [one.span_text(x) for x in one.spans or ()] == ["Ada"]
+    assert [one.span_text(x) for x in one.unknown] == ["St. Ives", "bound ships. It br"]
+    write(tmp_path / "b.jsonl", [one])
+    again = json.loads((tmp_path / "b.jsonl").read_text())
+    assert again["unknown"] == [{"start": 8, "end": 16}, {"start": 17, "end": 35}]
+    assert list(read(tmp_path / "b.jsonl")) == [one]
+    write(tmp_path / "c.conll", [one])
+    assert [s.unknown for s in read(tmp_path / "c.conll")] == [()]
+    # Labels without phrases have no such field; other labels leave no phrases behind.
+    write(tmp_path / "d.jsonl", [one.with_spans([])])
+    assert "unknown" not in json.loads((tmp_path / "d.jsonl").read_text())
+
+
+@pytest.mark.parametrize(
+    ("unknown", "message"),
+    [
+        ([{"start": 0}], r"unknown\[0\]: expected whole numbers for start and end, found 0 and None"),
+        ([[0, 3]], r"unknown\[0\]: expected start and end, found a list"),
+        ([{"start": 0, "end": 99}], "outside a text"),
+    ],
+)
+def test_broken_phrases(tmp_path: Path, unknown: Any, message: str) -> None:
+    file = put(tmp_path / "a.jsonl", {"text": TEXT, "spans": [], "unknown": unknown})
+    with pytest.raises(DataError, match=message):
+        list(read(file))
+
+
+def test_a_field_of_that_name_that_is_no_list(tmp_path: Path) -> None:
+    first, _ = read(put(tmp_path / "a.jsonl", {"text": TEXT, "spans": [], "unknown": True}))
+    assert first.unknown == ()

@@ -388,6 +388,7 @@ def test_phrases_without_a_type(tmp_path: Path, labeller: Any) -> None:
         ("Golden Gate Bridge", ()),
         ("Oslo", ("LOC",)),
     ]
+    assert [one.sentence.span_text(x) for x in one.sentence.unknown] == ["Golden Gate Bridge"]
     assert {(m.source, m.entry, m.line) for m in one.labels[0].evidence} == {
         ("full.txt", "Golden Gate Bridge", 2)
     }

@@ -17,12 +17,13 @@ from roster.infer.bert import bert_reader
 from roster.infer.recogniser import Recogniser, load
 from roster.infer.torch_engine import HubReader, TorchEngine
 from roster.model.folder import load_model, read_facts
+from roster.model.heads import HEADS, READ_WHOLE
 
 Models = Callable[[str, str], Path]
 FAMILY = ["roberta", "bert", "distilbert"]
 
 
-@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
+@pytest.mark.parametrize("kind", sorted(set(HEADS) - READ_WHOLE))
 @pytest.mark.parametrize("name", FAMILY)
 def test_the_same_logits(name: str, kind: str, models: Models, texts: list[Sentence]) -> None:
     """Windows of several lengths in one batch, so that there is padding."""

@@ -21,6 +21,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, RosterError
 from roster.learn import fast, loop
 from roster.learn.augmentation import make_augmenter
+from roster.learn.autoner import TieOrBreakObjective
 from roster.learn.bond import BondObjective
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
@@ -31,6 +32,7 @@ from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.static import StaticCorpus
 from roster.learn.task import Task
+from roster.learn.ties import tie_labels
 from roster.learn.train import train
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.stack.adamw import StackedAdamW
@@ -93,6 +95,13 @@ OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     ),
     "bond, soft": ("one-head", 2, lambda task: bond(task, "soft")),
     "bond, hard": ("one-head", 2, lambda task: bond(task, "hard")),
+    "ties": (
+        "autoner",
+        1,
+        lambda task: TieOrBreakObjective(
+            task.corpus, tie_labels(task.sentences, task.types, task.corpus.encoded)
+        ),
+    ),
 }
 
 

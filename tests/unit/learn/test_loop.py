@@ -17,6 +17,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import RosterError
 from roster.learn import fast
 from roster.learn.augmentation import make_augmenter
+from roster.learn.autoner import TieOrBreakObjective
 from roster.learn.bond import BondObjective
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
@@ -38,6 +39,7 @@ from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.task import Task
+from roster.learn.ties import tie_labels
 from roster.model.batches import Batch
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.heads import TwoHeads, split_joint
@@ -108,6 +110,11 @@ def bond(task: Task, labels: str) -> BondObjective:
     return BondObjective(task.corpus, bio_classes(task.sentences, task.types), 5, config)
 
 
+def ties(task: Task) -> TieOrBreakObjective:
+    labels = tie_labels(task.sentences, task.types, task.corpus.encoded)
+    return TieOrBreakObjective(task.corpus, labels)
+
+
 OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", noise_robust),
     "distillation": ("two-heads", distillation),
@@ -117,6 +124,7 @@ OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "cross entropy": ("one-head", cross_entropy),
     "bond, soft": ("one-head", lambda task: bond(task, "soft")),
     "bond, hard": ("one-head", lambda task: bond(task, "hard")),
+    "ties": ("autoner", ties),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, OneHead, TwoHeads, joint, split_joint
+from roster.model.heads import HEADS, OneHead, TieHeads, TwoHeads, joint, split_joint
 
 LOGIT = st.floats(-15, 15)
 
@@ -55,7 +56,7 @@ def test_large_logits() -> None:
     assert all(torch.isfinite(part).all() for part in split_joint(p))
 
 
-@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
+@pytest.mark.parametrize("kind", ["two-heads", "one-head", "autoner"])
 def test_models_give_distributions_over_words(kind: str, tiny: Path) -> None:
     tokenizer = load_tokenizer(str(tiny))
     encoder = load_encoder(str(tiny))
@@ -79,6 +80,17 @@ def test_models_give_distributions_over_words(kind: str, tiny: Path) -> None:
             b = h @ model.entity_head.weight[0] + model.entity_head.bias
             z = h @ model.type_head.weight.T + model.type_head.bias
             expected = torch.cat([1 - b.sigmoid()[:, None], b.sigmoid()[:, None] * z.softmax(-1)], 1)
+        elif isinstance(model, TieHeads):
+            tie, first, last = (h @ x.weight.T + x.bias for x in (model.tie, model.first, model.last))
+            gaps = [bool(tie[i, 0] + tie[i + 1, 1] >= 0) for i in range(2)]
+            breaks = [0, *(i + 1 for i in range(2) if not gaps[i]), 3]
+            expected = torch.zeros(4, 7)
+            for a, b in [*pairwise(breaks), (3, 4)]:
+                types = (first[a] + last[b - 1]).softmax(-1)
+                expected[a:b, 0] = types[0]
+                expected[a:b, 2::2] = types[1:]
+                if a in (1, 2):  # the others begin a row
+                    expected[a, 1::2], expected[a, 2::2] = types[1:], 0
         else:
             assert isinstance(model, OneHead)
             expected = (h @ model.tag.weight.T + model.tag.bias).softmax(-1)

@@ -16,7 +16,7 @@ from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.errors import ConfigError
 from roster.model import reading
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, TwoHeads
+from roster.model.heads import HEADS, READ_WHOLE, TwoHeads
 from roster.model.reading import arithmetic, choose_device, number_type, read_probabilities
 
 CPU = torch.device("cpu")
@@ -26,7 +26,7 @@ def corpus_of(tokenizer: Any, sentences: list[list[str]], length: int = 20) -> D
     return DeviceCorpus.put(WordEncoder(tokenizer, length).encode(sentences), tokenizer.pad_token_id, CPU)
 
 
-@pytest.mark.parametrize("kind", ["two-heads", "one-head"])
+@pytest.mark.parametrize("kind", list(HEADS))
 @pytest.mark.parametrize("tokens", [1, 100, 10**6])
 def test_word_order_and_one_by_one(
     kind: str, tokens: int, tiny: Path, monkeypatch: pytest.MonkeyPatch
@@ -48,6 +48,11 @@ def test_word_order_and_one_by_one(
     e = corpus.encoded
     model.eval()
     for i in range(e.n_windows):
+        if kind in READ_WHOLE:
+            (alone,) = corpus.batches([np.array([i])])
+            with torch.no_grad():
+                expected[alone.words] = model.probabilities(alone)
+            continue
         ids = torch.from_numpy(e.ids[e.starts[i] : e.starts[i + 1]]).long()[None]
         with torch.no_grad():
             h = model.encoder(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state[0]

@@ -1,7 +1,8 @@
 """A document as one record (a JSON object, a row of a table) and back.
 
 Two kinds are read: `text` with character `spans` (also as Doccano, Prodigy and spaCy name them), which
-is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence.
+is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence. `unknown`
+beside `spans` are phrases that nobody knows the type of: spans without a label.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 SPANS = ("spans", "label", "labels", "entities")
 TAGS = ("tags", "ner_tags")
+UNKNOWN = "unknown"
 
 
 def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -58,6 +60,10 @@ def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
             )
         chars = [(*s.char_span(x), x.label) for s in group for x in s.spans or ()]
         record["spans"] = [{"start": a, "end": b, "label": label} for a, b, label in chars]
+        unknown = [s.char_span(x) for s in group for x in s.unknown]
+        if unknown:
+            record[UNKNOWN] = [{"start": a, "end": b} for a, b in unknown]
+            chars += [(a, b, "") for a, b in unknown]
     try:
         found = [s.offsets for s in split(text, doc, chars)]
     except ValueError:  # a word that is only white space; our tokenizer has none
@@ -81,6 +87,16 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
         raise ValueError(f"expected text to be a string, found {_kind(text)}")
     check_unicode(text)
     chars = _spans(record)
+    unknown = _unknown(record)
+    if chars is not None and unknown:
+        # They are found as spans are, so that no word and no sentence is cut inside one.
+        return [_apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)]
+    return _sentences(record, text, tokens, chars, options)
+
+
+def _sentences(
+    record: Mapping[str, Any], text: str, tokens: Any, chars: list[CharSpan] | None, options: Options
+) -> list[Sentence]:
     if record.get("words") is not None:
         sentences = _word_offsets(record["words"], text)
         offsets = [pair for sentence in sentences for pair in sentence]
@@ -89,6 +105,12 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     if isinstance(tokens, list) and (not tokens or isinstance(tokens[0], str)):
         return [_tokens(record, text, chars, options)]
     return split(text, _doc(record), chars, None if tokens is None else _token_offsets(tokens, text))
+
+
+def _apart(sentence: Sentence) -> Sentence:
+    """Spans without a label are phrases of unknown type."""
+    spans = sentence.spans or ()
+    return sentence.with_spans([x for x in spans if x.label], [x for x in spans if not x.label])
 
 
 def _doc(record: Mapping[str, Any]) -> str:
@@ -141,6 +163,19 @@ def _spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
     return [_span(item, f"{key}[{i}]") for i, item in enumerate(items)]
 
 
+def _unknown(record: Mapping[str, Any]) -> list[CharSpan]:
+    """The phrases of unknown type, as spans with an empty label."""
+    items = record.get(UNKNOWN)
+    if not isinstance(items, list):
+        return []
+    found = []
+    for i, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            raise ValueError(f"{UNKNOWN}[{i}]: expected start and end, found {_kind(item)}")
+        found.append((*_place(item.get("start"), item.get("end"), f"{UNKNOWN}[{i}]"), ""))
+    return found
+
+
 def _span(item: Any, where: str) -> CharSpan:
     if isinstance(item, Mapping):
         start = item.get("start", item.get("start_offset"))
@@ -150,12 +185,17 @@ def _span(item: Any, where: str) -> CharSpan:
         start, end, label = item
     else:
         raise ValueError(f"{where}: expected start, end and label, found {_kind(item)}")
-    if not _is_int(start) or not _is_int(end):
-        raise ValueError(f"{where}: expected whole numbers for start and end, found {start!r} and {end!r}")
+    start, end = _place(start, end, where)
     if not isinstance(label, str) or not label:
         raise ValueError(f"{where}: expected a label, found {label!r}")
     check_unicode(label)
     return start, end, label
+
+
+def _place(start: Any, end: Any, where: str) -> tuple[int, int]:
+    if not _is_int(start) or not _is_int(end):
+        raise ValueError(f"{where}: expected whole numbers for start and end, found {start!r} and {end!r}")
+    return start, end
 
 
 def _word_offsets(words: Any, text: str) -> list[list[tuple[int, int]]]:

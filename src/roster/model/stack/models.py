@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, OneHead, TwoHeads, joint
+from roster.model.heads import HEADS, Model
 from roster.model.reading import TOKENS
 from roster.model.stack import ops
 from roster.model.stack.family import Weight, encoder_weights, shape_of
@@ -22,7 +22,7 @@ from roster.model.stack.parameters import Group, Parameters
 class Stack:
     """K models that are read and trained together. `Stack.of` makes it from plain ones."""
 
-    def __init__(self, plain: TwoHeads | OneHead, k: int, dtype: torch.dtype, device: torch.device,
+    def __init__(self, plain: Model, k: int, dtype: torch.dtype, device: torch.device,
                  *, training: bool = True):  # fmt: skip
         self.kind, self.k, self.dtype, self.device = plain.kind, k, dtype, device
         self.shape = shape_of(plain.encoder.config)
@@ -42,7 +42,7 @@ class Stack:
         self._anchor = torch.zeros((), device=device, requires_grad=training)
 
     @classmethod
-    def of(cls, models: Sequence[TwoHeads | OneHead], dtype: torch.dtype, device: torch.device) -> Stack:
+    def of(cls, models: Sequence[Model], dtype: torch.dtype, device: torch.device) -> Stack:
         stack = cls(models[0], len(models), dtype, device)
         for member, model in enumerate(models):
             stack.parameters.fill(member, model.state_dict())
@@ -99,7 +99,8 @@ class Stack:
         for batch in corpus.readings(max(1, TOKENS.get(self.device.type, 2048) // self.k)):
             ids = batch.ids.expand(self.k, *batch.ids.shape)
             logits = self.logits(ids, batch.mask.sum(1).expand(self.k, -1), training=False)
-            parts.append(self._probabilities(logits.flatten(1, 2)[:, batch.at]))
+            row = batch.at // batch.ids.shape[1]
+            parts.append(self._probabilities(logits.flatten(1, 2)[:, batch.at], row))
             numbers.append(batch.words)
         if not parts:
             return torch.zeros(self.k, 0, 1, device=self.device)
@@ -124,15 +125,14 @@ class Stack:
             width = int(lengths[order[:, start]].max())
             part = on_device[:, start : start + max(1, tokens // width)]
             logits = self.logits(corpus.ids[part, :width].long(), lengths_on_device[part], training=False)
-            p, words = self._probabilities(logits), corpus.words[part, :width].long()
+            words = corpus.words[part, :width].long()
             for member, mine in enumerate(found):
                 at = words[member] >= 0
-                mine.append((words[member][at], p[member][at]))
+                p = self._probabilities(logits[member][at], at.nonzero()[:, 0])
+                mine.append((words[member][at], p))
             start += part.shape[1]
         return [(torch.cat([w for w, _ in mine]), torch.cat([q for _, q in mine])) for mine in found]
 
-    def _probabilities(self, logits: Tensor) -> Tensor:
-        if self.kind == TwoHeads.kind:
-            b, z = self.outputs(logits)
-            return joint(b, z)
-        return logits.softmax(-1)
+    def _probabilities(self, logits: Tensor, row: Tensor) -> Tensor:
+        """Of words in order; `row` [words] tells those of one window."""
+        return HEADS[self.kind].distributions(self.outputs(logits), row)
