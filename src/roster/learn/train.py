@@ -29,12 +29,14 @@ def train(
     config: Config,
     *,
     report: Mapping[str, Sequence[Sentence]] | None = None,
+    curves: Mapping[str, int] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Trains, or goes on with an unfinished run; returns the run's results. The model is in `run/model`.
 
     Splits with gold labels (the data set's `valid` and `test`, unless `report` gives others) are
-    scored after each stage. They decide nothing.
+    scored after each stage. They decide nothing. The stages of one model that `curves` names are scored
+    at so many steps on their way too; that changes nothing either.
     """
     import_code(config.backbone.name)
     with timed("model") as clock:
@@ -47,6 +49,7 @@ def train(
             }
         sources = {"data": dataset.fingerprint(), "backbone": backbone_fingerprint(config)}
         opened = Run.open(run, config, sources, log)
+        opened.curves = curves or {}
         try:
             done = opened.finished("model") and is_model(opened.folder / "model")
             if not done:
@@ -80,7 +83,12 @@ def _train(run: Run, config: Config, dataset: Dataset, report: Mapping[str, Sequ
 def _task(config: Config, dataset: Dataset, report: Mapping[str, Sequence[Sentence]], run: Run) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
-        augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
+        augments = (
+            config.method == "roster"
+            and config.self_training.enabled
+            and config.augmentation.enabled
+            and config.augmentation.by != "names"
+        )
         task = Task.build(config, dataset.types, dataset.train, report, run.log)
         if augments and not run.results:
             task.masked_lm  # noqa: B018
