@@ -145,6 +145,7 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
         objective = SelfTrainingObjective(task.corpus, y, config, augment)
         schedule = Schedule(config.epochs, config.learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
+    facts["type_targets"] = objective.type_targets()
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
 
 
