@@ -83,7 +83,7 @@ def results(roster: Any, data: Path, options: list[str], tmp_path_factory: pytes
         ),
         ("ablation", ["--seeds", "1"]),
         ("ensemble", ["--seeds", "1", "2"]),
-        ("supervised", ["--seeds", "1", "--sizes", "10", "--least-steps", "20"]),
+        ("supervised", ["--seeds", "1", "--sizes", "10", "--least-steps", "18"]),
         ("parameters", ["--seeds", "1", "--values", "0.7"]),
         ("augmentation", ["--seeds", "1", "--points", "3"]),
     ):
