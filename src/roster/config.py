@@ -150,8 +150,13 @@ class Augmentation:
     enabled: bool = option(True, "off: self-training without augmented sentences")
     by: str = option(
         "frozen", "frozen: the pre-trained model, as in the paper; trained: the model that is being trained, "
-        "with a replacement at every first sub-word, as in the released code", choices=("frozen", "trained"),
+        "with a replacement at every first sub-word, as in the released code; names: no model, but another "
+        "name of its type for every labelled one", choices=("frozen", "trained", "names"),
     )  # fmt: skip
+    dictionary: str = option(
+        "",
+        "where `names` come from: a dictionary as for `roster label`; empty: the labels of the corpus",
+    )
     masked_lm: str = option("", "another masked language model (name or folder); empty: the backbone's own")
     mask: float = option(0.15, "share of the sub-words that are masked", low=0, high=1)
     top_k: int = option(5, "a replacement is drawn from this many best guesses", low=1)
@@ -441,9 +446,16 @@ def _check(config: Config) -> Config:
     """What no field can see alone."""
     if not config.backbone.name.strip():
         raise ConfigError("'backbone.name' is empty; give a folder, a hub name, or roster-small-en-2")
-    if config.augmentation.by == "trained" and config.augmentation.masked_lm:
+    augmentation = config.augmentation
+    if augmentation.by != "frozen" and augmentation.masked_lm:
+        instead = {"trained": "augments with the model itself", "names": "needs no model"}[augmentation.by]
         raise ConfigError(
-            "'augmentation.masked_lm' names another model, but 'augmentation.by' is 'trained', which "
-            "augments with the model itself; use 'augmentation.by = \"frozen\"', or leave masked_lm empty"
+            f"'augmentation.masked_lm' names another model, but 'augmentation.by' is '{augmentation.by}', "
+            f"which {instead}; use 'augmentation.by = \"frozen\"', or leave masked_lm empty"
+        )
+    if augmentation.by != "names" and augmentation.dictionary:
+        raise ConfigError(
+            "'augmentation.dictionary' is read only where 'augmentation.by' is 'names'; set that too, or "
+            "leave it empty"
         )
     return config

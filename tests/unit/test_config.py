@@ -45,8 +45,10 @@ def configs(draw: st.DrawFn) -> Config:
         else:
             value = draw(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip))
         overrides[name] = value
-    if overrides["augmentation.by"] == "trained":
+    if overrides["augmentation.by"] != "frozen":
         overrides["augmentation.masked_lm"] = ""
+    if overrides["augmentation.by"] != "names":
+        overrides["augmentation.dictionary"] = ""
     return load_config(overrides=overrides)
 
 
@@ -198,6 +200,11 @@ def test_what_no_field_can_see_alone() -> None:
     with pytest.raises(ConfigError, match="augments with the model itself"):
         load_config(overrides=pair)
     assert load_config(overrides={**pair, "augmentation.by": "frozen"}).augmentation.masked_lm
+    with pytest.raises(ConfigError, match="needs no model"):
+        load_config(overrides={**pair, "augmentation.by": "names"})
+    with pytest.raises(ConfigError, match="is read only where"):
+        load_config(overrides={"augmentation.dictionary": "names.tsv"})
+    assert load_config(overrides={"augmentation.by": "names", "augmentation.dictionary": "n"}).augmentation
 
 
 def test_files_that_are_no_config(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ COMMANDS = {
     "pretrain": "make a backbone from plain text, from another one, or from a larger one",
     "convert": "change the format of labelled data",
     "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
-    "benchmark": "speed and memory, measured on this machine",
+    "benchmark": "speed and memory on this machine, and the experiments of the paper",
 }
 RESUMES = ("demo", "train", "pretrain", "kb")
 
@@ -94,7 +94,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RosterError as error:
         return _fail(args.debug, str(error), 2)
     except KeyboardInterrupt:
-        later = "; the same command goes on from the last finished point" if args.command in RESUMES else ""
+        resumes = args.command in RESUMES or getattr(args, "resumes", False)
+        later = "; the same command goes on from the last finished point" if resumes else ""
         return _fail(args.debug, f"stopped{later}", 130)
     except BrokenPipeError:
         # The reader of our output has gone (`roster predict ... | head`): not an error.

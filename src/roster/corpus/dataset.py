@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -96,16 +96,26 @@ class Dataset:
     def test(self) -> list[Sentence]:
         return self._load("test")
 
+    def with_train(self, sentences: Sequence[Sentence]) -> Dataset:
+        """The same types and splits with other sentences to train on."""
+        labels = {span.label for s in sentences for span in s.spans or ()}
+        types = (*self.types, *sorted(labels.difference(self.types)))
+        found = Dataset(self.path, self.parts, types)
+        # A cached property is filled by hand: these have been read already.
+        vars(found).update(train=list(sentences), valid=self.valid, test=self.test)
+        return found
+
     def fingerprint(self) -> str:
         """A hash of the types, and of all words and labels that a training reads, from whatever files."""
-        return fingerprint(self.types, *map(_content, (self.train, self.valid, self.test)))
+        return fingerprint(self.types, *map(content, (self.train, self.valid, self.test)))
 
     def _load(self, name: str) -> list[Sentence]:
         types = None if self.listed_types is None else frozenset(self.listed_types)
         return list(self.parts[name].sentences(types)) if name in self.parts else []
 
 
-def _content(sentences: Iterable[Sentence] | None) -> object:
+def content(sentences: Iterable[Sentence] | None) -> object:
+    """Words and labels of sentences, as a fingerprint takes them."""
     if sentences is None:
         return None
     return [

@@ -57,9 +57,9 @@ def export(
         lstm = "its LSTM goes along a sentence word by word"
         whole = f"it is of the kind {facts.kind}, which decides on all words of a sentence together"
         raise ModelError(
-            f"{source} cannot be written as ONNX: {lstm if is_word_level(source) else whole}; only models that "
-            "classify words one by one (methods roster, fine-tune, bond), on an encoder of transformers, can "
-            "be exported; roster predict takes it as it is"
+            f"{source} cannot be written as ONNX: {lstm if is_word_level(source) else whole}; only models "
+            "that classify words one by one (methods roster, fine-tune, bond), on an encoder of transformers "
+            "can be exported; roster predict takes it as it is"
         )
     original = TorchEngine(source, facts, "cpu")
     if sum(x.numel() * x.element_size() for x in _tensors(original.reader)) > LARGEST:

@@ -9,6 +9,7 @@ masked or not. A word's number of sub-words never changes, so labels stay aligne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,16 +182,30 @@ class OtherAugmenter:
         for sentence in self.sentences:
             new_sentences.append(tuple(words[at : at + len(sentence)]))
             at += len(sentence)
-        ours = self.corpus.encoded
-        new = self.encoder.encode(new_sentences)
-        if new.n_windows != ours.n_windows or not np.array_equal(new.word_starts, ours.word_starts):
-            # Some sentence now has another number of windows: keep every such sentence as it was.
-            for i, sentence in enumerate(self.sentences):
-                pair = [self.encoder.encode([sentence]), self.encoder.encode([new_sentences[i]])]
-                if max(part.n_windows for part in pair) > 1:
-                    new_sentences[i] = sentence
-            new = self.encoder.encode(new_sentences)
-        return DeviceCorpus.put(new, self.corpus.pad, self.corpus.device)
+        return encode_again(self.corpus, self.encoder, self.sentences, new_sentences)
+
+
+def encode_again(
+    corpus: DeviceCorpus,
+    encoder: WordEncoder,
+    sentences: Sequence[tuple[str, ...]],
+    rewritten: Sequence[tuple[str, ...]],
+) -> DeviceCorpus:
+    """A corpus of rewritten sentences: as many words in each, but perhaps more or fewer sub-words.
+
+    Window for window it has the words of `corpus`. So a sentence that takes several windows stays as it was,
+    where any of them has others now.
+    """
+    new = encoder.encode(rewritten)
+    ours = corpus.encoded
+    if new.n_windows != ours.n_windows or not np.array_equal(new.word_starts, ours.word_starts):
+        kept = list(rewritten)
+        for i, sentence in enumerate(sentences):
+            pair = [encoder.encode([sentence]), encoder.encode([rewritten[i]])]
+            if max(part.n_windows for part in pair) > 1:
+                kept[i] = sentence
+        new = encoder.encode(kept)
+    return DeviceCorpus.put(new, corpus.pad, corpus.device)
 
 
 def _single_token_words(encoded: Encoded) -> np.ndarray:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from roster.config import GoldSentences
+from roster.corpus.dataset import content
 from roster.corpus.formats.lines import TEXT
 from roster.corpus.io import HOW, detect, read
 from roster.corpus.sentence import Sentence
@@ -97,4 +98,4 @@ def add_gold(train: Sequence[Sentence], gold: Sequence[Sentence]) -> tuple[list[
 
 def gold_fingerprint(gold: Sequence[Sentence]) -> str:
     """By words and labels, from whatever file."""
-    return fingerprint(*[[s.words, [[x.start, x.end, x.label] for x in sorted(s.spans or ())]] for s in gold])
+    return fingerprint(content(gold))

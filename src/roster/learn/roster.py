@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
 from roster.learn.augmentation import make_augmenter
+from roster.learn.engine import PlainEngine
 from roster.learn.ensemble import DistillationObjective, mean_distribution
-from roster.learn.loop import Schedule, derive
+from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
+from roster.learn.names import NameAugmenter, dictionary_names, labelled_names
 from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.stage import finish_stage, train_stage
 from roster.learn.task import Task
+from roster.model.batches import DeviceCorpus
 from roster.model.decoding import io_classes
 from roster.model.heads import TwoHeads
 from roster.progress import timed
@@ -135,12 +139,26 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
         model.load_state_dict(run.tensors(start))
-        augment = None
-        if task.config.augmentation.enabled:
-            words = [s.words for s in task.sentences]
-            augment = make_augmenter(task.config.augmentation, task.masked_lm, task.corpus, words,
-                                     task.encoder, seed, task.config.optimiser.precision)  # fmt: skip
+        augment = augmenter(task, seed) if task.config.augmentation.enabled else None
+        if isinstance(augment, NameAugmenter):  # other sub-words, which a captured step has no room for
+            task = replace(task, engine=PlainEngine(task.config))
         objective = SelfTrainingObjective(task.corpus, y, config, augment, task.gold)
         schedule = Schedule(config.epochs, config.learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
+    facts["type_targets"] = objective.type_targets()
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
+
+
+def augmenter(task: Task, seed: int) -> Callable[[Models, int], DeviceCorpus]:
+    """Line 12: what rewrites the sentences of the corpus before every epoch."""
+    config, words = task.config.augmentation, [s.words for s in task.sentences]
+    if config.by == "names":
+        names = (
+            dictionary_names(config.dictionary, task.types)
+            if config.dictionary
+            else labelled_names(task.sentences)
+        )
+        return NameAugmenter(names, task.corpus, task.sentences, task.encoder, seed)
+    return make_augmenter(
+        config, task.masked_lm, task.corpus, words, task.encoder, seed, task.config.optimiser.precision
+    )

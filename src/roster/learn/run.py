@@ -12,6 +12,7 @@ Every file is written whole or not at all. A folder made by another config or ot
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -49,6 +50,8 @@ class Run:
         self.folder = folder
         self.points = folder / "points"
         self.results: dict[str, Any] = {}
+        self.curves: Mapping[str, int] = {}
+        """Stages that are scored on their way, each at so many steps; no part of what a run is made from."""
         self._say = log
         self._saved_at = time.monotonic()
         self._lock: Any = None
@@ -210,6 +213,25 @@ class Run:
                     every = max(every, 9 * (self._saved_at - began))
 
         return save
+
+    def note_curve(self, stage: str, step: int, scores: Mapping[str, Any]) -> None:
+        line = json.dumps({"stage": stage, "step": step, "scores": scores})
+        with self._curve_file.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")  # a line of its own even after one that was cut off
+
+    def curve(self, stage: str) -> list[dict[str, Any]]:
+        """By step; where a step was gone through twice, as it was the last time."""
+        found: dict[int, Any] = {}
+        for line in self._curve_file.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # what a killed process left half-written
+                point = json.loads(line)
+                if point["stage"] == stage:
+                    found[point["step"]] = point["scores"]
+        return [{"step": step, "scores": found[step]} for step in sorted(found)]
+
+    @property
+    def _curve_file(self) -> Path:
+        return self.points / "curve.jsonl"
 
     # -- what people read -----------------------------------------------------------------------
 

@@ -90,6 +90,10 @@ class SelfTrainingObjective(Objective):
         if self.e is None:  # no ensemble: held to its own predictions at the start
             self.e = e
 
+    def type_targets(self) -> float:
+        """The share of words that have a soft label now. At 0, augmentations have taught nothing."""
+        return 0.0 if self.s is None else round(float((self.s.sum(-1) > 0).float().mean()), 4)
+
     def start_epoch(self, models: Models, epoch: int) -> None:
         self.augmented = self.augment(models, epoch) if self.augment else None
 

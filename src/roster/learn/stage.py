@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from roster.learn.curve import watch
 from roster.learn.loop import Models, Objective, Schedule
 from roster.learn.run import Run
 from roster.learn.task import Task
@@ -22,6 +23,9 @@ def train_stage(
 ) -> tuple[Models, list[dict[str, Any]]]:
     """Trains fresh models with the run's engine; the trained ones, and what was seen of each."""
     trained = task.engine.take(models)
+    end = None
+    if stage in run.curves and task.splits:
+        end = watch(task, run, stage, models[0].kind, objective, schedule)
     facts = task.engine.fit(
         trained,
         objective,
@@ -31,6 +35,8 @@ def train_stage(
         resume=run.checkpoint(stage),
         after_epoch=run.after_epoch(stage, schedule.epochs),
     )
+    if end is not None:
+        facts[0]["curve"] = end(trained)
     return trained, facts
 
 

@@ -39,12 +39,15 @@ def train(
     config: Config,
     *,
     report: Mapping[str, Sequence[Sentence]] | None = None,
+    curves: Mapping[str, int] | None = None,
     log: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
     """Trains, or goes on with an unfinished run; returns the run's results. The model is in `run/model`.
 
     Splits with gold labels (the data set's `valid` and `test`, unless `report` gives others) are
-    scored after each stage. They decide nothing. Gold sentences to learn from are `config.gold`'s.
+    scored after each stage. They decide nothing. The stages of one model that `curves` names are scored
+    at so many steps on their way too; that changes nothing either. Gold sentences to learn from are
+    `config.gold`'s.
     """
     import_code(config.backbone.name)
     with timed("model") as clock:
@@ -60,6 +63,7 @@ def train(
         if gold:
             sources["gold"] = gold_fingerprint(gold)
         opened = Run.open(run, config, sources, log)
+        opened.curves = curves or {}
         try:
             done = opened.finished("model") and is_model(opened.folder / "model")
             if not done:
@@ -106,7 +110,12 @@ def _task(
 ) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
-        augments = config.method == "roster" and config.self_training.enabled and config.augmentation.enabled
+        augments = (
+            config.method == "roster"
+            and config.self_training.enabled
+            and config.augmentation.enabled
+            and config.augmentation.by != "names"
+        )
         sentences, is_gold = add_gold(dataset.train, gold)
         if config.method == "autoner":
             check_phrases(sentences, config.autoner)

@@ -1,0 +1,149 @@
+"""Self-training with and without augmentations: F1 by step, and what the augmentations look like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from roster.bench.experiments.data import changed, dataset_of
+from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.bench.experiments.figures import Figure, Line
+from roster.bench.experiments.plan import Asked, Row
+from roster.bench.experiments.point import Point
+from roster.bench.experiments.tables import Spread, Table, cell
+from roster.config import Config, load_config
+from roster.corpus.sentence import Sentence
+from roster.errors import ConfigError
+
+STAGE = "self-training"
+ARMS: dict[str, dict[str, Any]] = {
+    "none": {"augmentation.enabled": False},
+    "masked language model": {"augmentation.enabled": True, "augmentation.by": "frozen"},
+    "names of the same type": {"augmentation.enabled": True, "augmentation.by": "names"},
+}
+POINTS = 15
+EXAMPLES, LONGEST = 8, 25
+
+
+def rows(asked: Asked, points: int = POINTS) -> list[Row]:
+    for data in asked.data:
+        if not asked.point(data, 0).config().self_training.enabled:
+            raise ConfigError("this experiment needs self-training; leave self_training.enabled as it is")
+    return [
+        Row(arm, asked.point(data, seed, overrides=overrides, curves={STAGE: points}), stage=STAGE)
+        for data in asked.data
+        for arm, overrides in ARMS.items()
+        for seed in asked.seeds
+    ]
+
+
+def draw(items: Sequence[Measured], *, examples: bool = True) -> Drawing:
+    """With `examples` also a table of augmented sentences, made anew from the data and the encoder."""
+    tables, figures, texts = [], [], {}
+    for (data, backbone), group in grouped(items, lambda m: (m.data, m.backbone)):
+        name, title = slug("augmentation", data, backbone), f"Augmentation on {data} with {backbone}"
+        lines, shown = [], []
+        for arm in ARMS:
+            mine = [m for m in group if m.arm == arm]
+            curve = mean_curve(mine, arm)
+            if curve is not None:
+                shown.append(curve)
+            lines.append([arm, cell(curve.y[0]) if curve else "-", cell(spread(mine))])
+        head = ["augmentation", "F1 before self-training", "F1 after it"]
+        notes = [SPREAD, *idle(group)]
+        tables.append(Table(name, title, head, lines, notes))
+        if shown:
+            figures.append(Figure(name, title, "steps of self-training", "F1", shown))
+        if examples:
+            table = example_table(Point.from_dict(group[0].record["asked"]), name, data)
+            texts[f"{table.name}.md"], texts[f"{table.name}.tex"] = table.markdown(), table.latex()
+    return Drawing(tables, figures, texts)
+
+
+def idle(items: Sequence[Measured]) -> list[str]:
+    """Where no word is sure enough to have a soft label, augmentations teach nothing: nothing is compared."""
+    without = [m for m in items if m.record["stages"][STAGE].get("type_targets") == 0]
+    if not without:
+        return []
+    return [
+        f"In {len(without)} of {len(items)} runs no word reached self_training.threshold, so augmentations "
+        "taught nothing there, and these runs compare nothing."
+    ]
+
+
+def mean_curve(items: Sequence[Measured], label: str) -> Line | None:
+    """F1 by step, over the seeds; the steps that all of them have."""
+    curves = [dict(m.curve) for m in items if m.curve]
+    if not curves:
+        return None
+    steps = sorted(set.intersection(*map(set, curves)))
+    spreads = [Spread.of(curve[step] for curve in curves) for step in steps]
+    return Line(label, steps, [s for s in spreads if s])
+
+
+def example_table(point: Point, name: str, data: str) -> Table:
+    """Sentences with their augmentations, replaced words in bold, as the paper shows two of them."""
+    dataset = changed(dataset_of(point.data), point.change)
+    chosen = choose(dataset.train)
+    kept = {key: value for key, value in point.overrides if not key.startswith("augmentation.")}
+    lines = []
+    for arm, overrides in ARMS.items():
+        if overrides["augmentation.enabled"]:
+            fixed = {"method": "roster", "backbone.name": point.backbone, "optimiser.device": "cpu"}
+            values: dict[str, Any] = {**kept, **overrides, **fixed}
+            config = load_config(preset=point.preset, overrides=values)
+            found = augmented(config, dataset.types, dataset.train, chosen, point.seed)
+            lines.append((arm, found))
+    rows = []
+    for i, sentence in enumerate(chosen):
+        rows.append(["original", " ".join(sentence.words)])
+        for arm, found in lines:
+            rows.append([arm, " ".join(map(marked, sentence.words, found[i]))])
+    title = f"Augmented sentences of {data}"
+    return Table(f"{name}-examples", title, ["", "sentence"], rows, ["Replaced words are bold."])
+
+
+def marked(old: str, new: str) -> str:
+    return new if old == new else f"**{new}**"
+
+
+def choose(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Sentences that have a label and can be read at a glance, from all parts of the corpus."""
+    good = [s for s in sentences if s.spans and 5 <= len(s) <= LONGEST] or [s for s in sentences if s.spans]
+    step = max(1, len(good) // EXAMPLES)
+    return good[::step][:EXAMPLES]
+
+
+def augmented(
+    config: Config,
+    types: Sequence[str],
+    corpus: Iterable[Sentence],
+    chosen: Sequence[Sentence],
+    seed: int,
+) -> list[list[str]]:
+    """The words of some sentences after augmentation; names come from the labels of the whole corpus."""
+    import numpy as np
+
+    from roster.learn.names import dictionary_names, labelled_names, replace_names
+    from roster.learn.roster import augmenter
+    from roster.learn.task import Task
+
+    if config.augmentation.by == "names":
+        given = config.augmentation.dictionary
+        names = dictionary_names(given, types) if given else labelled_names(corpus)
+        generator = np.random.default_rng(seed)
+        return [list(replace_names(sentence, names, generator)) for sentence in chosen]
+    task = Task.build(config, types, chosen, {})
+    found = augmenter(task, seed)(None, 0)  # type: ignore[arg-type]  # a frozen model looks at no other
+    changed_at = (found.ids != task.corpus.ids).cpu().numpy()
+    ids, layout, tokenizer = found.ids.cpu().numpy(), found.encoded, task.encoder.tokenizer
+    words = [word for sentence in chosen for word in sentence.words]
+    for window in range(layout.n_windows):
+        part = slice(layout.word_starts[window], layout.word_starts[window + 1])
+        numbers, starts = layout.words[part], layout.positions[part]
+        end = layout.lengths[window] - len(task.encoder.suffix)
+        for number, a, b in zip(numbers, starts, [*starts[1:], end], strict=True):
+            if changed_at[window, a:b].any():
+                words[number] = tokenizer.decode(ids[window, a:b]).strip()
+    return [words[a:b] for a, b in pairwise(accumulate(map(len, chosen), initial=0))]

@@ -1,0 +1,108 @@
+"""The data of a point: a data set, changed as an experiment wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from random import Random
+
+from roster.bench.experiments.point import Change, Point
+from roster.corpus.dataset import Dataset, content, load_dataset
+from roster.corpus.formats import lines
+from roster.corpus.sentence import Sentence
+from roster.errors import DataError
+from roster.files import fingerprint
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a training is given: a data set, and gold sentences beside it."""
+
+    dataset: Dataset
+    gold: Sequence[Sentence] = ()
+
+    def fingerprint(self) -> str:
+        own = self.dataset.fingerprint()
+        return fingerprint(own, content(self.gold)) if self.gold else own
+
+
+def name_of(data: str) -> str:
+    """A data set is called like its folder, or like its file without the ending.
+
+    >>> name_of("benchmarks/conll03/")
+    'conll03'
+    """
+    path = Path(data).resolve()
+    return path.stem if path.is_file() else path.name
+
+
+@lru_cache(2)  # the largest takes half a gigabyte
+def dataset_of(data: str) -> Dataset:
+    found = load_dataset(data)
+    for part in (found.valid, found.test):
+        if part and all(s.spans is not None for s in part):
+            return found
+    raise DataError(
+        "no split with gold labels to score on; expected test or valid files with labels", path=data
+    )
+
+
+def material(point: Point) -> Material:
+    dataset, change = dataset_of(point.data), point.change
+    if change.labels == "distant":
+        check_distant(dataset)
+    if not point.trains:
+        return Material(changed(dataset, change), gold_sentences(dataset))
+    return Material(changed(dataset, change), gold_sentences(dataset)[: change.gold] if change.gold else ())
+
+
+def changed(dataset: Dataset, change: Change) -> Dataset:
+    if change == Change(gold=change.gold):
+        return dataset
+    train: Sequence[Sentence] = gold_sentences(dataset) if change.labels == "gold" else dataset.train
+    if change.names < 1:
+        train = thinned(train, change.names, change.names_seed)
+    if change.first:
+        train = train[: change.first]
+    return dataset.with_train(train)
+
+
+def gold_sentences(dataset: Dataset) -> list[Sentence]:
+    if dataset.train_gold is None:
+        raise DataError(
+            "the training sentences have no gold labels, which this point needs; expected "
+            "train_label_true.txt beside train_text.txt",
+            path=dataset.path,
+        )
+    return dataset.train_gold
+
+
+def check_distant(dataset: Dataset) -> None:
+    """A folder whose training sentences have only gold labels must not pass for one with distant ones."""
+    part = dataset.parts["train"]
+    if part.format != "lines" or dataset.train_gold is None:
+        return
+    if not lines.label_file(part.paths[0], "dist").is_file():
+        raise DataError(
+            "no distant labels: expected train_label_dist.txt beside train_text.txt; roster label makes them",
+            path=dataset.path,
+        )
+
+
+def thinned(sentences: Iterable[Sentence], share: float, seed: int) -> list[Sentence]:
+    """Labels of a smaller dictionary: of the distinct names (words and type) only `share` is left, at random.
+
+    >>> from roster.corpus.sentence import Span
+    >>> one = Sentence.from_words(["Oslo", "Rome", "Oslo"], [Span(i, i + 1, "LOC") for i in range(3)])
+    >>> [[s.span_text(x) for x in s.spans] for s in thinned([one], 0.5, 1)]
+    [['Oslo', 'Oslo']]
+    """
+    sentences = list(sentences)
+    names = sorted({(x.label, s.words[x.start : x.end]) for s in sentences for x in s.spans or ()})
+    left = set(Random(seed).sample(names, round(share * len(names))))
+    return [
+        s.with_spans(x for x in s.spans or () if (x.label, s.words[x.start : x.end]) in left)
+        for s in sentences
+    ]

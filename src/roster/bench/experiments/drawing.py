@@ -1,0 +1,108 @@
+"""What an experiment draws from: scores by line, place and seed; and what it hands out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from roster.bench.experiments.figures import Figure, Line
+from roster.bench.experiments.store import Results
+from roster.bench.experiments.tables import Spread, Table
+
+SPLITS = ("test", "valid", "train")
+"""Which scores are shown, the first of those that there are; `train` is for distant labels alone."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One number of a plan with the result behind it."""
+
+    arm: str
+    data: str
+    backbone: str
+    x: float | None
+    stage: str | None
+    seed: int
+    record: dict[str, Any]
+
+    @property
+    def scores(self) -> dict[str, float]:
+        found = self.record["scores"] if self.stage is None else self._stage["scores"]
+        split = next(name for name in SPLITS if name in found)
+        return {key: found[split][key] for key in ("precision", "recall", "f1")}
+
+    @property
+    def f1(self) -> float:
+        return self.scores["f1"]
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """F1 by step."""
+        points = self._stage.get("curve", [])
+        split = next((name for name in SPLITS if points and name in points[0]["scores"]), "")
+        return [(point["step"], point["scores"][split]["f1"]) for point in points]
+
+    @property
+    def _stage(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.record["stages"][self.stage]
+        return found
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """`texts`: whole files by name, which hold sentences of the data."""
+
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def measured(results: Results, experiment: str) -> list[Measured]:
+    """All numbers of an experiment that are there. Where two plans have one number, the later one counts."""
+    found: dict[tuple[Any, ...], Measured] = {}
+    for plan in results.plans:
+        if plan["experiment"] != experiment:
+            continue
+        for row in plan["rows"]:
+            place = (row["backbone"], row["data"], row["arm"], row["x"], row["seed"])
+            found.pop(place, None)
+            record = results.points.get(row["key"])
+            if record is not None:
+                found[place] = Measured(
+                    row["arm"], row["data"], row["backbone"], row["x"], row["stage"], row["seed"], record
+                )
+    return list(found.values())
+
+
+def grouped(
+    items: Iterable[Measured], key: Callable[[Measured], Any]
+) -> Iterator[tuple[Any, list[Measured]]]:
+    """Groups in the order in which they first come."""
+    found: dict[Any, list[Measured]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    yield from found.items()
+
+
+def spread(items: Iterable[Measured], score: str = "f1") -> Spread | None:
+    return Spread.of(item.scores[score] for item in items)
+
+
+def line(label: str, items: Iterable[Measured]) -> Line:
+    """F1 over x."""
+    by_x = sorted(((x, group) for x, group in grouped(items, lambda m: m.x) if x is not None))
+    return Line(label, [x for x, _ in by_x], [s for _, group in by_x if (s := spread(group))])
+
+
+def slug(*parts: str) -> str:
+    """A file's name.
+
+    >>> slug("main", "conll03 (50% of the names)")
+    'main-conll03-50-of-the-names'
+    """
+    words = "".join(c if c.isalnum() or c in "-._" else " " for c in " ".join(parts))
+    return "-".join(words.split())
+
+
+SPREAD = "Mean ± standard deviation (number of runs) over seeds."

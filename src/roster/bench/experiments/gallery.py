@@ -1,0 +1,81 @@
+"""All experiments by name, and one way to draw what a file of results has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from roster.bench.experiments.drawing import Drawing, measured
+from roster.bench.experiments.figures import save
+from roster.bench.experiments.store import Results
+from roster.errors import RosterError
+from roster.files import write_text
+
+EXPERIMENTS = ("main", "ablation", "ensemble", "parameters", "supervised", "augmentation", "cases", "gold")
+INDEX = "README.md"
+
+
+def experiment(name: str) -> ModuleType:
+    return import_module(f"roster.bench.experiments.{name}")
+
+
+def draw(name: str, results: Results, *, texts: bool, log: Callable[[str], None]) -> Drawing:
+    """What there is of one experiment. `texts`: also what shows sentences, for which the data is needed."""
+    items = measured(results, name)
+    if not items or (name == "cases" and not texts):
+        return Drawing()
+    module = experiment(name)
+    if name == "cases":
+        return _with_data(name, log, lambda: module.draw(items, results))
+    if name == "augmentation":
+        plain: Drawing = module.draw(items, examples=False)
+        return _with_data(name, log, lambda: module.draw(items), plain) if texts else plain
+    found: Drawing = module.draw(items)
+    return found
+
+
+def _with_data(
+    name: str, log: Callable[[str], None], make: Callable[[], Drawing], instead: Drawing | None = None
+) -> Drawing:
+    """Sentences are no part of the results; without data, encoder or models all else is drawn."""
+    try:
+        return make()
+    except RosterError as error:
+        log(f"{name}: no sentences are shown: {error}")
+        return instead or Drawing()
+
+
+def save_all(
+    results: Results,
+    folder: str | Path,
+    *,
+    names: Sequence[str],
+    texts: bool,
+    log: Callable[[str], None],
+) -> list[Path]:
+    """Every table as Markdown and LaTeX, every figure as SVG and PNG, and one page with all of them."""
+    folder = Path(folder)
+    found, parts = [], ["# Results", ""]
+    for name in names:
+        drawing = draw(name, results, texts=texts, log=log)
+        for table in drawing.tables:
+            found += write_all(
+                folder, {f"{table.name}.md": table.markdown(), f"{table.name}.tex": table.latex()}
+            )
+            parts.append(table.markdown())
+        for figure in drawing.figures:
+            folder.mkdir(parents=True, exist_ok=True)
+            found += save(figure, folder)
+            parts += [f"![{figure.title}]({figure.name}.svg)", ""]
+        found += write_all(folder, drawing.texts)
+    if len(parts) > 2:
+        found += write_all(folder, {INDEX: "\n".join(parts)})
+    return found
+
+
+def write_all(folder: Path, texts: dict[str, str]) -> list[Path]:
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return [folder / name for name in texts]

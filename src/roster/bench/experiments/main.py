@@ -1,0 +1,95 @@
+"""Table of all methods by data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roster.bench.experiments import published
+from roster.bench.experiments.data import dataset_of
+from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.bench.experiments.plan import Asked, Row
+from roster.bench.experiments.point import DISTANT_MATCH, Change
+from roster.bench.experiments.tables import Table, cell, number
+from roster.config import METHODS
+from roster.errors import ConfigError
+
+GOLD = "-gold"
+"""After a method's name: it learns from the gold labels."""
+NAMES = {
+    "distant-match": "Distant match",
+    "fine-tune": "Fine-tuning on distant labels",
+    "autoner": "AutoNER",
+    "bond": "BOND",
+    "roster": "RoSTER",
+    "bilstm-crf": "BiLSTM-CNN-CRF on distant labels",
+    "bilstm-crf-gold": "BiLSTM-CNN-CRF on gold labels",
+    "fine-tune-gold": "Fine-tuning on gold labels",
+}
+ORDER = ("distant-match", "fine-tune", "autoner", "bond", "roster", "bilstm-crf-gold", "fine-tune-gold")
+"""Of the paper's table."""
+
+
+def usual_methods() -> list[str]:
+    """The rows of the paper's table, as far as this version has the methods."""
+    return [m for m in ORDER if m == DISTANT_MATCH or m.removesuffix(GOLD) in METHODS]
+
+
+def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
+    """Without `methods` the paper's, and of these on each data set those that it has labels for."""
+    found = []
+    for data in asked.data:
+        has_gold = dataset_of(data).train_gold is not None
+        for method in methods or usual_methods():
+            needs_gold = method == DISTANT_MATCH or method.endswith(GOLD)
+            if methods is None and needs_gold and not has_gold:
+                continue
+            learned = method.removesuffix(GOLD)
+            if method != DISTANT_MATCH and learned not in METHODS:
+                raise ConfigError(
+                    f"there is no method '{method}'; the methods are {DISTANT_MATCH}, {', '.join(METHODS)}, "
+                    f"and each with {GOLD} after its name"
+                )
+            change = Change(labels="gold") if method.endswith(GOLD) else None
+            for seed in asked.seeds if method != DISTANT_MATCH else asked.seeds[:1]:
+                found.append(Row(method, asked.point(data, seed, learned, change=change)))
+    return found
+
+
+def draw(items: Sequence[Measured]) -> Drawing:
+    tables = []
+    for backbone, group in grouped(items, lambda m: m.backbone):
+        data_sets = list(dict.fromkeys(m.data for m in group))
+        arms = sorted({m.arm for m in group}, key=lambda a: (ORDER.index(a) if a in ORDER else len(ORDER), a))
+        head = [""]
+        for data in data_sets:
+            head += [data, "published"] if data in published.MAIN else [data]
+        lines = []
+        for arm in arms:
+            cells = [NAMES.get(arm, arm)]
+            for data in data_sets:
+                cells.append(_scores([m for m in group if (m.arm, m.data) == (arm, data)]))
+                if data in published.MAIN:
+                    there = published.MAIN[data].get(arm)
+                    cells.append("/".join(map(number, there)) if there else "")
+            lines.append(cells)
+        later = [
+            f"Later methods on the labels of {data}, as published: "
+            + ", ".join(f"{name} {number(f1)}" for name, f1 in published.LATER[data].items())
+            + "."
+            for data in data_sets
+            if data in published.LATER
+        ]
+        notes = [
+            f"Precision/recall/F1 of the test split (distant match: of the training sentences). {SPREAD} "
+            f"The deviation is that of F1. Encoder: {backbone}; published figures have RoBERTa-base.",
+            *later,
+        ]
+        tables.append(Table(slug("main", backbone), f"Main results with {backbone}", head, lines, notes))
+    return Drawing(tables)
+
+
+def _scores(items: Sequence[Measured]) -> str:
+    means = [spread(items, score) for score in ("precision", "recall", "f1")]
+    if means[2] is None:
+        return "-"
+    return "/".join([*(number(s.mean) for s in means[:2] if s), cell(means[2])])

@@ -1,0 +1,132 @@
+"""What an experiment asks for: rows, each a number of a table or figure, and the point it is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from roster.bench.experiments.data import material, name_of
+from roster.bench.experiments.point import Change, Point, key_of, same_settings
+from roster.bench.experiments.store import Results
+from roster.config import PRESETS
+from roster.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user gave: data sets, an encoder, seeds, and values that differ from the presets."""
+
+    data: Sequence[str]
+    backbone: str
+    seeds: Sequence[int]
+    presets: Mapping[str, str] = field(default_factory=dict)
+    """By name of the data set; else the preset that is called like it, if there is one."""
+    overrides: tuple[tuple[str, Any], ...] = ()
+    names: float = 1.0
+    """A share of the names in the distant labels."""
+
+    def check(self) -> None:
+        names = [name_of(data) for data in self.data]
+        for name in names:
+            if names.count(name) > 1:
+                raise ConfigError(f"two data sets are called {name}; a table could not tell them apart")
+        for name in self.presets:
+            if name not in names:
+                raise ConfigError(f"--preset-for {name}=...: the data sets are {', '.join(names)}")
+
+    def preset(self, data: str) -> str | None:
+        name = name_of(data)
+        return self.presets.get(name, name if name in PRESETS else None)
+
+    def point(
+        self,
+        data: str,
+        seed: int,
+        method: str = "roster",
+        overrides: Mapping[str, Any] | None = None,
+        change: Change | None = None,
+        curves: Mapping[str, int] | None = None,
+    ) -> Point:
+        if change is None:
+            change = Change(names=self.names)
+        more = () if overrides is None else tuple(overrides.items())
+        curve = () if curves is None else tuple(curves.items())
+        return Point(
+            data,
+            method,
+            seed,
+            self.backbone,
+            self.preset(data),
+            (*self.overrides, *more),
+            change,
+            curve,
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: which line of the table or figure, where on its x axis, and the training behind it.
+
+    `stage`: not the trained model's scores, but those that a stage of the training had.
+    """
+
+    arm: str
+    point: Point
+    x: float | None = None
+    stage: str | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A row and the key of its point."""
+
+    row: Row
+    key: str
+
+    def as_dict(self) -> dict[str, Any]:
+        point = self.row.point
+        kept = f" ({point.change.names:.0%} of the names)" if point.change.names < 1 else ""
+        return {
+            "arm": self.row.arm,
+            "data": name_of(point.data) + kept,
+            "backbone": backbone_name(point.backbone),
+            "x": self.row.x,
+            "stage": self.row.stage,
+            "seed": point.seed,
+            "key": self.key,
+        }
+
+
+def backbone_name(backbone: str) -> str:
+    """A folder by its last part, anything else as it is.
+
+    >>> backbone_name("backbones/roster-distil-en/"), backbone_name("roster-small-en-2")
+    ('roster-distil-en', 'roster-small-en-2')
+    """
+    return backbone.rstrip("/").rpartition("/")[2]
+
+
+def planned(rows: Sequence[Row], backbone_of: Mapping[str, str]) -> list[Planned]:
+    """Rows with keys, every first seed before every second one: what is stopped early has a whole table.
+
+    Data sets are read here, and their mistakes told, before anything is trained. `backbone_of` has the
+    fingerprint of each encoder that is trained.
+    """
+    seeds = list(dict.fromkeys(row.point.seed for row in rows))
+    fingerprints: dict[tuple[str, Change, bool], str] = {}
+    keys: dict[int, str] = {}
+    for i, row in sorted(enumerate(rows), key=lambda pair: pair[1].point.data):  # each data set is read once
+        point = row.point
+        data = (point.data, point.change, point.trains)
+        if data not in fingerprints:
+            fingerprints[data] = material(point).fingerprint()
+        keys[i] = key_of(point, fingerprints[data], backbone_of.get(point.encoder, ""))
+    order = sorted(range(len(rows)), key=lambda i: seeds.index(rows[i].point.seed))
+    return [Planned(rows[i], keys[i]) for i in order]
+
+
+def stored(results: Results, plan: Planned) -> bool:
+    """Whether the result is there already."""
+    found = results.points.get(plan.key)
+    return found is not None and same_settings(plan.row.point, found["settings"])

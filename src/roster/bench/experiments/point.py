@@ -1,0 +1,104 @@
+"""A point of an experiment: one training, and the fingerprint by which its result is found again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from roster.config import OWN_BACKBONES, Config, load_config
+from roster.files import fingerprint
+
+DISTANT_MATCH = "distant-match"
+"""No method: the distant labels themselves, scored where the training sentences have gold labels too."""
+PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
+"""Options that say where a file lies. What counts is what is in it, and of that there are fingerprints."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the training data of a point differs from that of its data set."""
+
+    labels: str = "distant"
+    """`distant`, or `gold`."""
+    first: int = 0
+    """Only so many sentences, from the start; 0: all."""
+    names: float = 1.0
+    """The share of distinct names whose labels are left, drawn with `names_seed`: a thinner dictionary."""
+    names_seed: int = 0
+    gold: int = 0
+    """So many sentences with gold labels are given beside the others."""
+
+
+@dataclass(frozen=True)
+class Point:
+    data: str
+    method: str
+    seed: int
+    backbone: str
+    preset: str | None = None
+    overrides: tuple[tuple[str, Any], ...] = ()
+    change: Change = Change()
+    curves: tuple[tuple[str, int], ...] = ()
+    """Stages that are scored on their way, each at so many steps."""
+
+    @property
+    def trains(self) -> bool:
+        return self.method != DISTANT_MATCH
+
+    @property
+    def encoder(self) -> str:
+        """What is trained: the backbone, but the method's own where it has one."""
+        return OWN_BACKBONES.get(self.method, self.backbone)
+
+    def config(self, gold_file: str = "") -> Config:
+        given: list[tuple[str, Any]] = [*self.overrides, ("backbone.name", self.encoder)]
+        if self.trains:
+            given += [("method", self.method), ("seed", self.seed)]
+        if self.change.gold:
+            given.append(("gold.file", gold_file))
+        return load_config(preset=self.preset, overrides=given)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Point:
+        """As `as_dict` gave it, through JSON; what an older file does not have is as by default."""
+        known = {f.name: found[f.name] for f in fields(cls) if f.name in found}
+        known["change"] = Change(**{k: v for k, v in known["change"].items() if k in asdict(Change())})
+        for name in ("overrides", "curves"):
+            known[name] = tuple(map(tuple, known[name]))
+        return cls(**known)
+
+
+def settings(config: Config) -> dict[str, Any]:
+    """Every option by its full name, but for those that say where a file lies.
+
+    >>> settings(Config())["noise_robust.q"], "backbone.name" in settings(Config())
+    (0.7, False)
+    """
+    found: dict[str, Any] = {}
+    for name, value in config.as_dict().items():
+        inner = value if isinstance(value, dict) else None
+        found.update({name: value} if inner is None else {f"{name}.{key}": v for key, v in inner.items()})
+    return {name: value for name, value in found.items() if name not in PLACES}
+
+
+def key_of(point: Point, data: str, backbone: str) -> str:
+    """The name of a point's result. `data` and `backbone` are fingerprints.
+
+    Of the config those options count that are not at their default: so results outlive an option that a later
+    version adds. `same_settings` tells where a default has changed meanwhile.
+    """
+    if not point.trains:
+        return fingerprint(DISTANT_MATCH, data)
+    usual, now = settings(Config()), settings(point.config())
+    chosen = {name: value for name, value in now.items() if value != usual.get(name)}
+    return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves))
+
+
+def same_settings(point: Point, stored: Mapping[str, Any]) -> bool:
+    """Whether a stored result was made with the settings that the point would have now."""
+    now = settings(point.config()) if point.trains else {}
+    return all(now[name] == value for name, value in stored.items() if name in now)

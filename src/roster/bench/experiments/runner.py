@@ -1,0 +1,188 @@
+"""Runs points until all are there, or the time is spent; the same command goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import roster
+from roster.bench.experiments.data import Material, material, name_of
+from roster.bench.experiments.plan import Planned, stored
+from roster.bench.experiments.point import DISTANT_MATCH, Point, settings
+from roster.bench.experiments.store import Results
+from roster.bench.measure import machine, versions
+from roster.corpus.io import write
+from roster.errors import RosterError
+from roster.model.folder import is_model
+from roster.scores import evaluate_sentences
+
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
+SCORES = ("precision", "recall", "f1")
+Log = Callable[[str], None]
+
+
+class OutOfTimeError(Exception):
+    """The time is spent; what is under way is kept for the next time."""
+
+
+@dataclass
+class Outcome:
+    """`failed` and `missing` are points in words; the first with what went wrong."""
+
+    trained: int = 0
+    known: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def run(
+    plans: Sequence[Planned],
+    results: Results,
+    *,
+    minutes: float | None,
+    log: Log,
+    keep_models: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Outcome:
+    """Trains the points that have no result yet, each once, in the order of the plan.
+
+    A point that fails is told at the end and stops no other. It is not kept, and so tried again next time.
+    """
+    end = None if minutes is None else clock() + 60 * minutes
+    outcome = Outcome()
+    unique: dict[str, Planned] = {}
+    for plan in plans:
+        unique.setdefault(plan.key, plan)
+    for plan in unique.values():
+        name = describe(plan)
+        kept = is_model(results.run_folder(plan.key) / "model") or not (keep_models and plan.row.point.trains)
+        if stored(results, plan) and kept:
+            outcome.known += 1
+        elif end is not None and clock() >= end:
+            outcome.missing.append(name)
+        else:
+            try:
+                results.add_point(_measure(plan, results, keep_models, end, clock, log))
+                outcome.trained += 1
+            except OutOfTimeError:
+                outcome.missing.append(name)
+            except RosterError as error:
+                outcome.failed.append((name, str(error)))
+            except Exception as error:  # too little memory for one point, say, must not cost the others
+                outcome.failed.append((name, " ".join(f"{type(error).__name__}: {error}".split())))
+            if outcome.failed and outcome.failed[-1][0] == name:
+                log(f"{name}: failed: {outcome.failed[-1][1]}")
+    return outcome
+
+
+def describe(plan: Planned) -> str:
+    """A point in a few words: `conll03, q 0.1, seed 30`."""
+    row, facts = plan.row, plan.as_dict()
+    where = row.arm if row.x is None else f"{row.arm} {row.x:g}"
+    return ", ".join([facts["data"], where, *([f"seed {row.point.seed}"] if row.point.trains else [])])
+
+
+def _measure(
+    plan: Planned,
+    results: Results,
+    keep_models: bool,
+    end: float | None,
+    clock: Callable[[], float],
+    log: Log,
+) -> dict[str, Any]:
+    point = plan.row.point
+    given = material(point)
+    if not point.trains:
+        score = evaluate_sentences(given.dataset.train, given.gold, same_words=True).as_dict()
+        stages = {DISTANT_MATCH: {"seconds": 0.0, "scores": {"train": score}}}
+    else:
+        folder = results.run_folder(plan.key)
+        stages = _train(point, given, folder, end, clock, lambda line: log(f"{describe(plan)}: {line}"))
+        if not keep_models:
+            shutil.rmtree(folder)
+    return record(plan, given, stages)
+
+
+def _train(
+    point: Point,
+    given: Material,
+    folder: Path,
+    end: float | None,
+    clock: Callable[[], float],
+    log: Log,
+) -> dict[str, Any]:
+    """The stages of a training. Its folder stays until it is finished, and is gone on with."""
+    from roster.learn.train import train  # torch, which listing and drawing do without
+
+    gold_file = ""
+    if given.gold:
+        gold_file = str(folder.with_name(f"{folder.name}.gold.jsonl"))
+        write(gold_file, given.gold)
+    before = _finished(folder)
+
+    def say(line: str) -> None:
+        log(line)
+        # After a stage that this command has finished, so that every command gets further.
+        if end is not None and clock() >= end and _finished(folder) > before:
+            raise OutOfTimeError
+
+    config = point.config(gold_file)
+    found = train(given.dataset, folder, config, curves=dict(point.curves), log=say)
+    if gold_file:
+        Path(gold_file).unlink(missing_ok=True)
+    return {stage: facts for stage, facts in found["stages"].items() if stage != "model"}
+
+
+def _finished(run: Path) -> int:
+    file = run / "results.json"
+    return len(json.loads(file.read_text(encoding="utf-8")).get("stages", {})) if file.exists() else 0
+
+
+def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What is kept of a point: what was asked, with what, where, and the scores of every stage."""
+    point = plan.row.point
+    scored = {name: facts for name, facts in stages.items() if facts.get("scores")}
+    if not scored:
+        raise RosterError("the training has told no scores")
+    return {
+        "key": plan.key,
+        "asked": point.as_dict(),
+        "settings": settings(point.config()) if point.trains else {},
+        "data": name_of(point.data),
+        "sentences": len(given.dataset.train),
+        "versions": versions(PACKAGES),
+        "commit": _commit(),
+        "machine": {**machine(), "gpu": _gpu()},
+        "seconds": round(sum(facts.get("seconds", 0.0) for facts in stages.values()), 3),
+        "stages": {name: _stage(facts) for name, facts in scored.items()},
+        "scores": list(scored.values())[-1]["scores"],
+    }
+
+
+def _stage(facts: Mapping[str, Any]) -> dict[str, Any]:
+    scores = {split: {key: found[key] for key in SCORES} for split, found in facts["scores"].items()}
+    kept = {"seconds": facts.get("seconds"), "scores": scores}
+    return {**kept, **{name: facts[name] for name in ("curve", "type_targets") if name in facts}}
+
+
+def _gpu() -> str | None:
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+
+
+def _commit() -> str | None:
+    """Of the checkout that this package runs from, if it does."""
+    folder = Path(roster.__file__).parent
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,126 @@
+"""Results as JSON lines: one line for each finished point, and one for each list of points asked for.
+
+A line is on the disk before the next point begins. The last line may be cut off, by a process that was
+killed; it is dropped. The runs that are under way lie in a folder beside the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from roster.errors import DataError, RosterError
+from roster.files import lock
+
+VERSION = 1
+"""Of what is in a line. A change that makes older numbers mean something else raises it."""
+POINT, PLAN = "point", "plan"
+
+
+class Results:
+    """A file of results. `read` is for looking at it; `open` keeps it, against other processes too."""
+
+    def __init__(self, path: Path, lines: list[dict[str, Any]], held: IO[str] | None = None):
+        self.path, self._lock = path, held
+        self.points = {line["key"]: line for line in lines if line["kind"] == POINT}
+        self.plans = [line for line in lines if line["kind"] == PLAN]
+
+    @classmethod
+    def read(cls, *paths: str | Path) -> Results:
+        """The lines of one file, or of several, of which a later one counts more."""
+        for path in paths:
+            if not Path(path).is_file():
+                raise DataError("no such file of results; roster benchmark main -o makes one", path=path)
+        return cls(Path(paths[0]), [line for path in paths for line in _lines(Path(path))[0]])
+
+    @classmethod
+    def open(cls, path: str | Path) -> Results:
+        """For writing: made, or gone on with."""
+        path = Path(path)
+        runs = runs_of(path)
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        except OSError as error:
+            raise RosterError(f"cannot write {path}: {error.strerror}") from None
+        held = lock(runs, "writing results")
+        try:
+            lines, whole = _lines(path)
+            with path.open("r+b") as file:  # a line of its own for what comes next
+                file.truncate(whole)
+                if whole and not path.read_bytes().endswith(b"\n"):
+                    file.seek(whole)
+                    file.write(b"\n")
+            return cls(path, lines, held)
+        except BaseException:
+            held.close()
+            raise
+
+    def run_folder(self, key: str) -> Path:
+        return runs_of(self.path) / key
+
+    def add_point(self, record: Mapping[str, Any]) -> None:
+        self.points[record["key"]] = self._append(POINT, record)
+
+    def add_plan(self, record: Mapping[str, Any]) -> None:
+        """Unless the last one of its experiment says the same."""
+        last = next((p for p in reversed(self.plans) if p["experiment"] == record["experiment"]), None)
+        if last is None or any(last.get(name) != value for name, value in record.items()):
+            self.plans.append(self._append(PLAN, record))
+
+    def _append(self, kind: str, record: Mapping[str, Any]) -> dict[str, Any]:
+        line = {"version": VERSION, "kind": kind, **record}
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise RosterError(f"cannot write {self.path}: {error.strerror}") from None
+        return line
+
+    def close(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+        runs = runs_of(self.path)
+        if runs.is_dir() and {p.name for p in runs.iterdir()} <= {".lock"}:
+            shutil.rmtree(runs, ignore_errors=True)
+
+
+def runs_of(path: Path) -> Path:
+    """The folder of the runs that are under way, and of those whose models are kept."""
+    return path.with_name(f"{path.name}.runs")
+
+
+def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """All whole lines, and how many bytes of the file they are."""
+    found, whole = [], 0
+    raw = path.read_bytes().splitlines(keepends=True)
+    for number, line in enumerate(raw, 1):
+        try:
+            record = json.loads(line) if line.strip() else None
+        except ValueError:
+            if number == len(raw):
+                break
+            raise DataError("damaged: not a JSON object; remove the line", path=path, line=number) from None
+        whole += len(line)
+        if record is None:
+            continue
+        if not isinstance(record, dict) or "version" not in record or "kind" not in record:
+            raise DataError(
+                "this is no line of results; give a file that roster benchmark made", path=path, line=number
+            )
+        if record["version"] != VERSION:
+            raise DataError(
+                f"made by another version of roster (results of version {record['version']}, this one reads "
+                f"{VERSION}); give another file, or use that version",
+                path=path,
+                line=number,
+            )
+        found.append(record)
+    return found, whole

@@ -1,0 +1,49 @@
+"""`roster benchmark draw`"""
+
+from __future__ import annotations
+
+import argparse
+
+SUMMARY = "tables and figures of all experiments, again, from stored results"
+HELP = """\
+Draws every experiment that RESULTS has points of into FOLDER: tables as Markdown and LaTeX, figures as SVG
+and PNG, and README.md with all of them. Trains nothing. With --sentences also what shows sentences of the
+data (cases, examples of augmentations), for which the data sets, and the models of the cases, must be here;
+mind whose text it is before you pass it on.
+"""
+EXAMPLE = "roster benchmark draw results.jsonl -o figures"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from roster.cli.benchmarks.experiments import SUMMARIES
+
+    parser.add_argument(
+        "results", metavar="RESULTS", nargs="+", help="files that the experiments have written"
+    )
+    parser.add_argument("-o", "--output", metavar="FOLDER", required=True, help="where to write")
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        nargs="+",
+        choices=SUMMARIES,
+        default=list(SUMMARIES),
+        help="these experiments",
+    )
+    parser.add_argument("--sentences", action="store_true", help="also what shows sentences of the data")
+
+
+def run(args: argparse.Namespace) -> int:
+    from roster.bench.experiments.gallery import save_all
+    from roster.bench.experiments.store import Results
+    from roster.errors import DataError
+    from roster.progress import say_to_stderr
+
+    results = Results.read(*args.results)
+    found = save_all(results, args.output, names=args.only, texts=args.sentences, log=say_to_stderr)
+    if not found:
+        raise DataError(
+            "there is nothing to draw: no point of an experiment is finished", path=args.results[0]
+        )
+    for path in found:
+        print(path)
+    return 0

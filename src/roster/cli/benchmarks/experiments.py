@@ -1,0 +1,212 @@
+"""`roster benchmark main`, `ablation` and the other experiments: one command for each table or figure."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roster.config import PRESETS, parse_override
+from roster.errors import ConfigError
+from roster.progress import say_to_stderr
+
+if TYPE_CHECKING:
+    from roster.bench.experiments.plan import Asked, Row
+    from roster.bench.experiments.runner import Outcome
+    from roster.bench.experiments.store import Results
+
+SUMMARIES = {
+    "main": "table of all methods by data set",
+    "ablation": "RoSTER without GCE, without noise removal, without self-training",
+    "ensemble": "mean and deviation with and without the ensemble, before self-training",
+    "parameters": "F1 over q and tau: table and figure",
+    "supervised": "fine-tuning on n gold sentences, and how many of them RoSTER is worth: table and figure",
+    "augmentation": "self-training without augmentations, with a masked LM's, with other names: F1 by step",
+    "cases": "sentences where the methods differ, coloured",
+    "gold": "a few gold sentences beside distant labels: table and figure",
+}
+HELP = """\
+{summary}.
+
+Trains every point of it (data set, settings, seed) that RESULTS does not have yet, and prints the table.
+Points go into RESULTS, a file of JSON lines, as they are finished; the same command goes on where it was
+stopped, even with kill -9. Exit code 3: the time is spent, points are missing.
+"""
+EXAMPLES = {
+    "main": "roster benchmark main conll03/ wikigold/ --backbone roberta-base -o results.jsonl",
+    "cases": "roster benchmark cases conll03/ --sentence 'Ada left Oslo.' -o results.jsonl",
+}
+MISSING = 3
+"""The exit code where the time was too short."""
+
+
+class Kind:
+    """One experiment, as `roster benchmark` takes its kinds."""
+
+    def __init__(self, name: str):
+        self.name, self.SUMMARY = name, SUMMARIES[name]
+        self.HELP = HELP.format(summary=self.SUMMARY[0].upper() + self.SUMMARY[1:])
+        usual = f"roster benchmark {name} wikigold/ --backbone roberta-base --minutes 30 -o results.jsonl"
+        self.EXAMPLE = EXAMPLES.get(name, usual)
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        seeds = SEEDS.get(self.name, [30, 31, 32])
+        parser.add_argument("data", metavar="DATA", nargs="+", help="data set, as for `roster train`")
+        parser.add_argument(
+            "-o", "--output", metavar="RESULTS", required=True, help="file of results; made, or gone on with"
+        )
+        parser.add_argument(
+            "--backbone",
+            metavar="NAME_OR_DIR",
+            default="roster-small-en-2",
+            help="encoder (default: bundled); a method that has its own keeps that",
+        )
+        parser.add_argument("--seeds", metavar="N", nargs="+", type=int, default=seeds,
+                            help=f"a training with each (default: {' '.join(map(str, seeds))})")  # fmt: skip
+        parser.add_argument(
+            "--preset-for", metavar="DATA=PRESET", action="append", default=[],
+            help="preset of a data set; by default the one that is called like its folder, if there is one",
+        )  # fmt: skip
+        parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
+                            help="one value of the config of every point; may be repeated")  # fmt: skip
+        parser.add_argument(
+            "--minutes", metavar="N", type=float, help="stop after this time; the same command goes on"
+        )
+        parser.add_argument("--names", metavar="SHARE", type=float, default=1.0,
+                            help="of the labelled names only this share: a smaller dictionary")  # fmt: skip
+        parser.add_argument(
+            "--draw",
+            metavar="FOLDER",
+            help="also write tables (Markdown, LaTeX) and figures (SVG, PNG) there",
+        )
+        for add in OPTIONS.get(self.name, ()):
+            add(parser)
+        parser.set_defaults(resumes=True)
+
+    def run(self, args: argparse.Namespace) -> int:
+        from roster.bench.experiments.gallery import experiment
+
+        asked = _asked(args)
+        chosen = {name: getattr(args, name) for name in ROW_OPTIONS if getattr(args, name, None) is not None}
+        return run_experiment(self.name, args, experiment(self.name).rows(asked, **chosen))
+
+
+def _methods(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--methods", metavar="NAME", nargs="+",
+        help="those of `roster train`, distant-match, and with -gold after its name a method that learns "
+        "from gold labels (default: all of the paper that there are labels for)",
+    )  # fmt: skip
+
+
+def _sizes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sizes", metavar="N", nargs="+", type=int, help="numbers of gold sentences")
+    parser.add_argument(
+        "--least-steps", metavar="N", type=int, help="of fine-tuning on few gold sentences (default: 600)"
+    )
+
+
+def _values(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--values", metavar="V", nargs="+", type=float, help="of q and tau (default: .1 to .9)"
+    )
+
+
+def _points(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--points", metavar="N", type=int, help="of the curve (default: 15)")
+
+
+def _sentences(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--split", choices=("test", "valid", "train"), default="test",
+                        help="where the sentences come from; train has distant labels too")  # fmt: skip
+    parser.add_argument("--sentence", metavar="TEXT", action="append", default=[],
+                        help="also show this one; may be repeated")  # fmt: skip
+
+
+OPTIONS: dict[str, Sequence[Callable[[argparse.ArgumentParser], None]]] = {
+    "main": (_methods,),
+    "cases": (_methods, _sentences),
+    "supervised": (_sizes,),
+    "gold": (_sizes,),
+    "parameters": (_values,),
+    "augmentation": (_points,),
+}
+SEEDS = {"ensemble": [30, 31, 32, 33, 34], "cases": [30]}
+ROW_OPTIONS = ("methods", "sizes", "least_steps", "values", "points")
+
+
+def _asked(args: argparse.Namespace) -> Asked:
+    from roster.bench.experiments.plan import Asked
+    from roster.cli.benchmarks.common import positive
+
+    positive(args, "minutes", *(name for name in ("least_steps", "points") if hasattr(args, name)))
+    if not 0 < args.names <= 1:
+        raise ConfigError(f"--names must be more than 0 and at most 1, not {args.names:g}")
+    presets = {}
+    for text in args.preset_for:
+        name, equals, preset = text.partition("=")
+        if not equals or preset not in PRESETS:
+            raise ConfigError(
+                f"--preset-for {text}: expected DATA=PRESET; the presets are {', '.join(PRESETS)}"
+            )
+        presets[name] = preset
+    overrides = tuple(map(parse_override, args.overrides))
+    seeds = list(dict.fromkeys(args.seeds))
+    asked = Asked(args.data, args.backbone, seeds, presets, overrides, args.names)
+    asked.check()
+    return asked
+
+
+def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> int:
+    from roster.bench.experiments.gallery import draw, save_all
+    from roster.bench.experiments.plan import planned
+    from roster.bench.experiments.runner import run
+    from roster.bench.experiments.store import Results
+    from roster.learn.train import backbone_fingerprint
+
+    # A value that cannot be is told before anything is read or trained.
+    configs = {row.point.encoder: row.point.config() for row in rows if row.point.trains}
+    plans = planned(rows, {encoder: backbone_fingerprint(config) for encoder, config in configs.items()})
+    results = Results.open(args.output)
+    try:
+        plan: dict[str, Any] = {"experiment": name, "rows": [one.as_dict() for one in plans]}
+        results.add_plan(plan)
+        outcome = run(plans, results, minutes=args.minutes, log=say_to_stderr, keep_models=name == "cases")
+        if name == "cases":
+            _show_cases(args, results)
+        else:
+            drawing = draw(name, results, texts=False, log=say_to_stderr)
+            print("\n".join(table.markdown() for table in drawing.tables), end="")
+            if args.draw:
+                save_all(results, args.draw, names=[name], texts=True, log=say_to_stderr)
+    finally:
+        results.close()
+    return _end(outcome, args.output)
+
+
+def _show_cases(args: argparse.Namespace, results: Results) -> None:
+    from roster.bench.experiments.cases import show, terminal
+    from roster.bench.experiments.drawing import measured
+    from roster.bench.experiments.gallery import write_all
+
+    for shown in show(measured(results, "cases"), results, part=args.split, typed=args.sentence):
+        print(terminal(shown.title, shown.cases, colour=sys.stdout.isatty()), end="")
+        if args.draw:
+            write_all(Path(args.draw), shown.texts())
+
+
+def _end(outcome: Outcome, output: str) -> int:
+    """What is there and what is not; the exit code."""
+    say_to_stderr(
+        f"{outcome.trained} points trained, {outcome.known} were in {output}, "
+        f"{len(outcome.missing)} are missing, {len(outcome.failed)} failed"
+    )
+    for name, message in outcome.failed:
+        say_to_stderr(f"roster: failed: {name}: {message}")
+    for name in outcome.missing:
+        say_to_stderr(f"missing: {name}")
+    if outcome.missing:
+        say_to_stderr("the time is spent; the same command goes on")
+    return 2 if outcome.failed else MISSING if outcome.missing else 0
