@@ -28,7 +28,9 @@ class StackedAdamW:
         self.betas = (BETA1, beta2)
         self.rates = {s.group: torch.tensor(rates(s.group), device=device) for s in parameters.segments}
         steps = range(1, len(next(iter(self.rates.values()))) + 1)
-        self.corrections = torch.tensor([[1 - beta**step for beta in self.betas] for step in steps], device=device)
+        self.corrections = torch.tensor(
+            [[1 - beta**step for beta in self.betas] for step in steps], device=device
+        )
         self.done = torch.zeros(1, dtype=torch.int64, device=device)
 
     @torch.no_grad()
