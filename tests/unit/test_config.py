@@ -47,6 +47,8 @@ def configs(draw: st.DrawFn) -> Config:
         overrides[name] = value
     if overrides["augmentation.by"] == "trained":
         overrides["augmentation.masked_lm"] = ""
+    if not overrides["ensemble.enabled"] or overrides["ensemble.models"] < 2:
+        overrides["noise_robust.curriculum"] = 0
     return load_config(overrides=overrides)
 
 
