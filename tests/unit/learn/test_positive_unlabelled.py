@@ -227,6 +227,28 @@ def test_top_o_words(task: Task) -> None:
         assert objective.w_e[0][o].any()
 
 
+def test_models_in_step_are_as_models_alone(task: Task) -> None:
+    """The risk of each of three models, from readings of their own, is what it would be of one."""
+    labels, n = io_classes(task.sentences, task.types), task.corpus.n_words
+    config, mask = NoiseRobust(pu=True, remove_labels=False), input_mask(0.0, task.encoder, CPU)
+    generator = torch.Generator().manual_seed(0)
+    words = torch.stack([torch.randperm(n, generator=generator)[:50] for _ in range(3)])
+    b, z = torch.randn(3, 50, generator=generator), torch.randn(3, 50, 2, generator=generator)
+    e = torch.rand(3, n, generator=generator) * torch.tensor([[0.6], [0.8], [1.0]])
+    together = NoiseRobustObjective(task.corpus, labels, config, [0, 1, 2], mask)
+    losses = []
+    for member in range(3):
+        alone = NoiseRobustObjective(task.corpus, labels, config, [member], mask)
+        for objective, place in ((together, member), (alone, 0)):
+            assert objective.confidence is not None
+            objective.confidence.renew(place, slice(None), e[member])
+        one = slice(member, member + 1)
+        losses.append(alone.loss([(b[one], z[one])], words[one], torch.ones(1, 50)))
+    found = together.loss([(b, z)], words, torch.ones(3, 50))
+    torch.testing.assert_close(found, torch.cat(losses))
+    assert len({round(x, 3) for x in found.tolist()}) == 3
+
+
 def recall(task: Task, toy: list[Sentence], **options: Any) -> tuple[float, float]:
     """Of the entity words of the toy task and of the others: which share is found."""
     model = task.new_model("two-heads", 1)
