@@ -44,8 +44,21 @@ def disagreement(voters: Iterable[np.ndarray]) -> np.ndarray:
     return np.maximum(found, 0)
 
 
+def place_in_class(hardness: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """For each word the share of the words with its label that are easier, in [0, 1).
+
+    CuPUL ranks all words together, and its risk takes a mean over each class. Voters agree first on what is
+    `O`, so by that order our losses, which weigh words alike, would learn that nothing is an entity.
+    """
+    order = np.lexsort((hardness, labels))
+    _, first, counts = np.unique(labels[order], return_index=True, return_counts=True)
+    place = np.empty(len(labels), np.float64)
+    place[order] = (np.arange(len(labels)) - np.repeat(first, counts)) / np.repeat(counts, counts)
+    return place
+
+
 def portion(epoch: int, epochs: int, portions: int) -> float:
-    """The share of the words that an epoch is given; each portion adds half as many as the one before.
+    """The share of each label's words that an epoch is given: every portion adds half as many as the last.
 
     >>> [round(portion(epoch, 6, 3), 3) for epoch in range(6)]
     [0.571, 0.571, 0.857, 0.857, 1.0, 1.0]
@@ -66,16 +79,13 @@ class CurriculumObjective(NoiseRobustObjective):
         hardness: np.ndarray, y: np.ndarray,
     ):  # fmt: skip
         super().__init__(corpus, labels, config, [seed], mask)
-        rank = np.empty(len(hardness), np.int64)
-        rank[np.argsort(hardness, kind="stable")] = np.arange(len(hardness))
-        self.rank = torch.from_numpy(rank).to(corpus.device)
-        self.admitted = torch.zeros(len(hardness), device=corpus.device)
+        self.place = torch.from_numpy(place_in_class(hardness, labels)).to(corpus.device)
+        self.admitted = torch.zeros(len(labels), device=corpus.device)
         if self.confidence is not None:
             self.confidence.renew(0, slice(None), torch.from_numpy(1 - y[:, 0]).to(corpus.device))
 
     def start_epoch(self, models: Models, epoch: int) -> None:
-        most = round(portion(epoch, self.config.epochs, self.config.curriculum) * len(self.rank))
-        self.admitted.copy_(self.rank < most)
+        self.admitted.copy_(self.place < portion(epoch, self.config.epochs, self.config.curriculum))
 
     def _renew_confidence(self, member: int, words: Tensor | slice, e: Tensor) -> None:
         pass

@@ -19,7 +19,7 @@ from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError
 from roster.learn import fast, loop
-from roster.learn.curriculum import LEAST, CurriculumObjective, disagreement, portion
+from roster.learn.curriculum import LEAST, CurriculumObjective, disagreement, place_in_class, portion
 from roster.learn.loop import Checkpoint, PlainModels, Schedule
 from roster.learn.masking import input_mask
 from roster.learn.task import Task
@@ -50,6 +50,16 @@ def test_voters_that_are_sure_of_the_opposite_disagree_most() -> None:
     assert found[0] > found[2] > found[1]
     with pytest.raises(ValueError, match="two voters"):
         disagreement([one])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 2.0])), max_size=30))
+def test_places_are_those_among_words_of_the_same_label(words: list[tuple[int, float]]) -> None:
+    labels, hard = np.array([x[0] for x in words], np.int16), np.array([x[1] for x in words])
+    places = place_in_class(hard, labels)
+    for label in set(labels.tolist()):
+        mine = places[labels == label]
+        np.testing.assert_allclose(np.sort(mine), np.arange(len(mine)) / len(mine))
+        assert (np.diff(hard[labels == label][np.argsort(mine)]) >= 0).all()
 
 
 @given(st.integers(1, 12), st.integers(1, 8))
@@ -89,7 +99,12 @@ def test_easy_words_first(task: Task) -> None:
     where = objective.admitted.data_ptr()
     for epoch, share in enumerate((4 / 7, 6 / 7, 1.0)):
         objective.start_epoch(PlainModels(task.new_model("two-heads", 0), "float32"), epoch)
-        easy = torch.from_numpy(hardness(task) < round(share * n))
+        labels = io_classes(task.sentences, task.types)
+        easy = torch.zeros(n, dtype=torch.bool)
+        for label in range(3):  # of every label the same share, so that none has a phase of its own
+            mine = np.flatnonzero(labels == label)
+            order = mine[np.argsort(hardness(task)[mine])]
+            easy[order[: int(np.ceil(share * len(mine) - 1e-9))]] = True
         assert torch.equal(objective.admitted.bool(), easy)
         assert objective.admitted.data_ptr() == where  # a captured step reads there
         found = objective.loss([(b, z)], words, torch.ones(1, n))
