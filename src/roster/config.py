@@ -121,6 +121,25 @@ class NoiseRobust:
         "out: where labels are sparse, GCE learns that nothing is an entity; 0: no limit",
         low=0,
     )
+    o_labels: str = option(
+        "random",
+        "which O labels drop_o and max_o leave in the loss. random: drawn once per model; top: those the "
+        "model is surest of, chosen anew every U batches, against entities that the dictionary lacks",
+        choices=("random", "top"),
+    )
+    pu: bool = option(
+        False,
+        "positive-unlabelled risk (Conf-MPU) for the entity head from the first reading after U batches on: "
+        "O words that the model takes for entities are no negatives",
+    )
+    pu_weight: float = option(10.0, "weight of the entity labels in that risk", low=0)
+    curriculum: int = option(
+        0,
+        "portions in which one more model is given the words, those first on which the K models agree; it "
+        "takes the place of the one that learns their mean (CuPUL); 0: off",
+        low=0,
+        high=20,
+    )
     mask_inputs: float = option(
         0.0,
         "share of the sub-words hidden behind the mask token in training, against memorised names",
@@ -457,5 +476,10 @@ def _check(config: Config) -> Config:
         raise ConfigError(
             "'augmentation.dictionary' is read only where 'augmentation.by' is 'names'; set that too, or "
             "leave it empty"
+        )
+    if config.noise_robust.curriculum and (not config.ensemble.enabled or config.ensemble.models < 2):
+        raise ConfigError(
+            "'noise_robust.curriculum' orders words by how the ensemble's models disagree, and needs two of "
+            "them; set 'ensemble.enabled = true' and 'ensemble.models' to 2 or more, or curriculum to 0"
         )
     return config

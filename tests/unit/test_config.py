@@ -49,6 +49,8 @@ def configs(draw: st.DrawFn) -> Config:
         overrides["augmentation.masked_lm"] = ""
     if overrides["augmentation.by"] != "names":
         overrides["augmentation.dictionary"] = ""
+    if not overrides["ensemble.enabled"] or overrides["ensemble.models"] < 2:
+        overrides["noise_robust.curriculum"] = 0
     return load_config(overrides=overrides)
 
 

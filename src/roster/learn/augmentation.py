@@ -187,7 +187,7 @@ class OtherAugmenter:
 
 def encode_again(
     corpus: DeviceCorpus,
-    encoder: WordEncoder,
+    encoder: AnyWordEncoder,
     sentences: Sequence[tuple[str, ...]],
     rewritten: Sequence[tuple[str, ...]],
 ) -> DeviceCorpus:

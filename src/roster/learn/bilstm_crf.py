@@ -49,7 +49,8 @@ class ChainObjective(Objective):
         rows = self.row[mine]
         losses = self.model.negative_log_likelihood(emissions, rows, self.tags[mine])
         begins = torch.cat([rows.new_ones(1, dtype=torch.bool), rows[1:] != rows[:-1]])
-        return wmean(losses, self.gold.weight[mine[begins]])[None]  # a chain is gold as a whole
+        weight = self.gold.weight[mine[begins]]  # a chain is gold as a whole
+        return wmean(losses, weight).unsqueeze(0)
 
 
 def train_bilstm_crf(task: Task, run: Run) -> CrfHead:

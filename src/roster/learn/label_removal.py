@@ -41,9 +41,25 @@ def dropped_o(
     With `most`, as many more as it takes until there are at most `most` left for each entity word.
     """
     o = np.flatnonzero(labels == 0)
-    size = round(share * len(o))
-    if most:
-        size = max(size, len(o) - int(most * np.count_nonzero(labels)))
+    size = _dropped(len(o), len(labels) - len(o), share, most)
     mask = np.zeros(len(labels), bool)
     mask[generator.choice(o, size=size, replace=False)] = True
     return mask
+
+
+def _dropped(o: int, entity: int, share: float, most: float) -> int:
+    size = round(share * o)
+    return max(size, o - int(most * entity)) if most else size
+
+
+def top_o(e: Tensor, labels: Tensor, share: float, most: float = 0.0) -> Tensor:
+    """1 for the words that stay in the loss: all with an entity label, and the surest of the others.
+
+    As many `O` words as `dropped_o` leaves are chosen, but those with the highest p(O) = 1 - e among all that
+    were read: an entity that the dictionary lacks looks less like `O` than most, and is not learned as one.
+    """
+    o = (labels == 0).nonzero().squeeze(1)
+    kept = len(o) - _dropped(len(o), len(labels) - len(o), share, most)
+    seen = (labels > 0).float()
+    seen[o[e[o].argsort(stable=True)[:kept]]] = 1.0
+    return seen

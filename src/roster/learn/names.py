@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roster.backbone.alignment import WordEncoder
+from roster.backbone.words import AnyWordEncoder
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import tokenize
 from roster.distant.entries import read_entries
@@ -74,7 +74,7 @@ class NameAugmenter:
     names: Names
     corpus: DeviceCorpus
     sentences: Sequence[Sentence]
-    encoder: WordEncoder
+    encoder: AnyWordEncoder
     seed: int
 
     def __call__(self, models: Models, epoch: int) -> DeviceCorpus:

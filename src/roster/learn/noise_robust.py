@@ -11,10 +11,11 @@ from torch import Tensor
 
 from roster.config import NoiseRobust
 from roster.learn.gold import Gold
-from roster.learn.label_removal import dropped_o, label_weights
+from roster.learn.label_removal import dropped_o, label_weights, top_o
 from roster.learn.loop import Coming, Models, Objective, read_coming
-from roster.learn.losses import noise_robust_loss
+from roster.learn.losses import entity_loss, noise_robust_loss, type_loss
 from roster.learn.masking import Disguise
+from roster.learn.positive_unlabelled import Confidence, pu_risk
 from roster.model.batches import DeviceCorpus
 from roster.model.heads import split_joint
 
@@ -44,29 +45,65 @@ class NoiseRobustObjective(Objective):
         self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)
+        self.confidence = Confidence(self.labels, len(seeds)) if config.pu else None
 
     def prepare(self, models: Models, step: int, coming: Coming) -> None:
         """Before batch number `step`: w_i <- 1[f_{i, y_i} > tau] of the words until the next time."""
-        if not self.config.remove_labels or step == 0 or step % self.config.update_every:
-            return
         c = self.config
+        reads = c.remove_labels or c.o_labels == "top" or c.pu
+        if not reads or step == 0 or step % c.update_every:
+            return
         rows = coming(c.update_every)
         for member, (words, p) in enumerate(read_coming(models, self.corpus, rows)):
-            labels = self.labels[words]
-            w_e, w_t = label_weights(*split_joint(p), labels, c.tau, c.keep_minority, c.remove_entities)
-            fixed = self.gold.fixed[words]
+            self._renew(member, words, *split_joint(p))
+
+    def _renew(self, member: int, words: Tensor | slice, e: Tensor, r: Tensor) -> None:
+        c, labels, fixed = self.config, self.labels[words], self.gold.fixed[words]
+        if c.o_labels == "top":
+            seen = torch.ones_like(e)
+            seen[~fixed] = top_o(e[~fixed], labels[~fixed], c.drop_o, c.max_o)
+            self.seen[member, words] = self.w_e[member, words] = seen
+        if c.remove_labels:
+            w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, c.remove_entities)
             self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
             self.w_t[member, words] = torch.where(fixed, (labels > 0).float(), w_t)
+        self._renew_confidence(member, words, e)
+
+    def _renew_confidence(self, member: int, words: Tensor | slice, e: Tensor) -> None:
+        """Of a gold word everybody is sure: a gold `O` is always a negative, a gold entity a positive."""
+        if self.confidence is not None:
+            self.confidence.renew(member, words, self.gold.entities(e, words))
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         ((b, z),) = outputs
         counted = self.counted(words, present)
         w_e, w_t = (w.gather(1, words) * counted for w in (self.w_e, self.w_t))
-        return noise_robust_loss(b, z, self.labels[words], w_e, w_t, self.config.q)
+        labels, q = self.labels[words], self.config.q
+        if self.confidence is None:
+            return noise_robust_loss(b, z, labels, w_e, w_t, q)
+        usual = entity_loss(b, labels, w_e, q)
+        return torch.where(self.confidence.prior > 0, self._risk(b, words, counted), usual) + type_loss(
+            z, labels, w_t, q
+        )
+
+    def _risk(self, b: Tensor, words: Tensor, counted: Tensor) -> Tensor:
+        """Unlabelled are all O words but those left out by `drop_o`: which of them to believe is for the risk
+        to say, and not for label removal."""
+        assert self.confidence is not None
+        entity = self.labels[words] > 0
+        w_e, seen, confidence = (x.gather(1, words) for x in (self.w_e, self.seen, self.confidence.words))
+        positive, unlabelled = w_e * entity * counted, seen * ~entity * counted
+        c = self.config
+        return pu_risk(b, positive, unlabelled, confidence, self.confidence.prior, c.pu_weight, c.q)
 
     def state(self) -> dict[str, Tensor]:
-        return {"w_e": self.w_e, "w_t": self.w_t}
+        found = {"w_e": self.w_e, "w_t": self.w_t}
+        if self.config.o_labels == "top":
+            found["seen"] = self.seen
+        return found if self.confidence is None else {**found, **self.confidence.state()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        self.w_e.copy_(state["w_e"])
-        self.w_t.copy_(state["w_t"])
+        for name in ("w_e", "w_t", *(["seen"] if self.config.o_labels == "top" else [])):
+            getattr(self, name).copy_(state[name])
+        if self.confidence is not None:
+            self.confidence.load_state(state)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from roster.learn.augmentation import make_augmenter
+from roster.learn.curriculum import train_curriculum
 from roster.learn.engine import PlainEngine
 from roster.learn.ensemble import DistillationObjective, mean_distribution
 from roster.learn.loop import Models, Schedule, derive
@@ -31,13 +32,18 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     config = task.config
     labels = io_classes(task.sentences, task.types)
     k = config.ensemble.models if config.ensemble.enabled else 1
+    y: np.ndarray | None = None
     train_members(task, run, labels, k, keep_weights=not config.ensemble.enabled)  # lines 2 to 9
     if config.ensemble.enabled:
         y = mean_of_members(task, run, k)
-        distil(task, run, y)  # line 10
-        start = "ensemble"
+        if config.noise_robust.curriculum:
+            train_curriculum(task, run, labels, y)
+            y, start = None, "curriculum"
+        else:
+            distil(task, run, y)  # line 10
+            start = "ensemble"
     else:
-        y, start = None, "member-0"
+        start = "member-0"
     if config.self_training.enabled:  # lines 11 to 18
         self_train(task, run, y, start)
         start = "self-training"

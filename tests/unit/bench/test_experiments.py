@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.bench.experiments import augmentation, cases, main, published, runner
-from roster.bench.experiments.data import changed, dataset_of, material, thinned
+from roster.bench.experiments.data import changed, dataset_of, material
 from roster.bench.experiments.drawing import Measured, measured
 from roster.bench.experiments.figures import Figure, Line, save
 from roster.bench.experiments.gallery import EXPERIMENTS, experiment, save_all
@@ -24,6 +24,7 @@ from roster.bench.experiments.point import Change, Point, key_of, same_settings,
 from roster.bench.experiments.store import VERSION, Results
 from roster.bench.experiments.supervised import worth
 from roster.bench.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
+from roster.bench.thinning import thin
 from roster.cli.benchmarks.experiments import SUMMARIES
 from roster.config import load_config
 from roster.corpus.sentence import Sentence, Span
@@ -108,22 +109,22 @@ def test_changed_data(folder: Path) -> None:
     assert len(prints) == 6
 
 
-@given(
-    st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5), min_size=1, max_size=8),
-    st.sampled_from([0.2, 0.5, 1.0]),
-    st.integers(0, 9),
-)
-def test_a_thinner_dictionary_has_a_share_of_the_names(
-    texts: list[list[str]], share: float, seed: int
-) -> None:
-    corpus = [Sentence.from_words(t, [Span(i, i + 1, "X") for i in range(0, len(t), 2)]) for t in texts]
-    left = thinned(corpus, share, seed)
-    before, after = ({name for s in names(part) for name in s} for part in (corpus, left))
-    assert len(after) == round(share * len(before))
-    assert [s.words for s in left] == [s.words for s in corpus]
-    for old, new in zip(names(corpus), names(left), strict=True):  # all labels of a name, or none
-        assert new == [name for name in old if name in after]
-    assert thinned(corpus, share, seed) == left
+def test_a_method_with_an_encoder_keeps_it() -> None:
+    """A CRF trained as the BiLSTM's is would learn nothing on a transformer; its row stays in the table."""
+    theirs, usual = replace(POINT, method="bilstm-crf"), replace(POINT, method="fine-tune")
+    assert theirs.config().backbone.name == theirs.encoder == "bilstm-cnn"
+    assert usual.config().backbone.name == usual.encoder == POINT.backbone
+    tables = {Planned(Row("x", point), "").as_dict()["backbone"] for point in (theirs, usual)}
+    assert len(tables) == 1
+
+
+def test_thinned_data(folder: Path) -> None:
+    """As `thin` has it; the labels of the other splits are nobody's dictionary."""
+    dataset = dataset_of(str(folder))
+    found = changed(dataset, Change(names=0.5, names_seed=3))
+    assert found.train == thin(dataset.train, 0.5, 3)
+    assert found.train != dataset.train
+    assert found.test == dataset.test
 
 
 def test_data_that_will_not_do(folder: Path, tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def targets(task: Task) -> np.ndarray:
     return np.random.default_rng(0).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
 
 
-def noise_robust(task: Task, k: int = 3) -> NoiseRobustObjective:
-    config = NoiseRobust(update_every=5, tau=0.4, mask_inputs=0.2)
+def noise_robust(task: Task, k: int = 3, **options: Any) -> NoiseRobustObjective:
+    config = NoiseRobust(update_every=5, tau=0.4, mask_inputs=0.2, **options)
     labels = io_classes(task.sentences, task.types)
     mask = input_mask(config.mask_inputs, task.encoder, task.corpus.device)
     return NoiseRobustObjective(task.corpus, labels, config, list(range(k)), mask)
@@ -86,6 +86,8 @@ def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
 
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", 3, noise_robust),
+    "noise-robust, top": ("two-heads", 3, lambda task: noise_robust(task, o_labels="top")),
+    "noise-robust, pu": ("two-heads", 3, lambda task: noise_robust(task, pu=True)),
     "distillation": ("two-heads", 1, lambda task: DistillationObjective(task.corpus, targets(task))),
     "self-training": ("two-heads", 1, self_training),
     "cross entropy": (

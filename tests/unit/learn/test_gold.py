@@ -14,11 +14,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 import roster
-from roster.config import Bond, Config, GoldSentences, NoiseRobust, SelfTraining, load_config
+from roster.config import METHODS, Bond, Config, GoldSentences, NoiseRobust, SelfTraining, load_config
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError, DataError, RosterError
+from roster.learn.autoner import TieOrBreakObjective
+from roster.learn.bilstm_crf import ChainObjective
 from roster.learn.bond import BondObjective
+from roster.learn.curriculum import CurriculumObjective, place_in_class
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
 from roster.learn.gold import Gold, add_gold, gold_fingerprint, read_gold
@@ -28,6 +31,7 @@ from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.task import Task
+from roster.learn.ties import TIE, UNKNOWN, gap_labels, tie_labels
 from roster.learn.train import train
 from roster.model.decoding import bio_classes, io_classes
 from roster.model.heads import split_joint
@@ -194,6 +198,93 @@ def test_noise_robust_loss_word_by_word(task: Task) -> None:
     assert found.item() == pytest.approx(mean(entities) + mean(types), rel=1e-4)
 
 
+class Says:
+    """Models that give every word the distribution they are made of."""
+
+    def __init__(self, p: Tensor):
+        self.p, self.k = p, len(p)
+
+    def read(self, corpus: Any) -> Tensor:
+        return self.p
+
+
+def drawn(task: Task, k: int = 1) -> Tensor:
+    """A distribution of every word, [k, words, 3]."""
+    found = np.random.default_rng(5).dirichlet([0.5] * 3, size=(k, task.corpus.n_words))
+    return torch.from_numpy(found.astype(np.float32))
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_the_surest_o_words_are_chosen_among_the_others(task: Task, remove: bool) -> None:
+    labels = io_classes(task.sentences, task.types)
+    config = NoiseRobust(update_every=5, drop_o=0.5, o_labels="top", remove_labels=remove, tau=0.3)
+    mask = input_mask(0.0, task.encoder, CPU)
+    objective = NoiseRobustObjective(task.corpus, labels, config, [1, 2], mask, task.gold)
+    p = drawn(task, 2)
+    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
+    fixed, o = task.gold.fixed, torch.from_numpy(labels == 0)
+    others = o & ~fixed
+    for k in range(2):
+        assert (objective.seen[k][fixed] == 1).all()
+        assert (objective.w_e[k][fixed] == 1).all()
+        assert torch.equal(objective.w_t[k][fixed], (~o)[fixed].float())
+        chosen = objective.seen[k].bool() & others
+        assert int(chosen.sum()) == int(others.sum()) - round(0.5 * int(others.sum()))
+        assert p[k, chosen, 0].min() > p[k, others & ~chosen, 0].max()
+        believed = p[k, :, 0] > 0.3
+        assert torch.equal(objective.w_e[k].bool()[others], (chosen & believed if remove else chosen)[others])
+
+
+def test_positive_unlabelled_risk_word_by_word(task: Task) -> None:
+    """The confidence in a gold word is its label: 1 or 0, whatever the model says of it."""
+    labels = io_classes(task.sentences, task.types)
+    config = NoiseRobust(update_every=5, drop_o=0.5, remove_labels=False, pu=True, pu_weight=2.0, q=0.6)
+    mask = input_mask(0.0, task.encoder, CPU)
+    objective = NoiseRobustObjective(task.corpus, labels, config, [1], mask, task.gold)
+    p = drawn(task)
+    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
+    fixed = task.gold.fixed.numpy()
+    sure = np.where(fixed, labels > 0, 1 - p[0, :, 0].numpy())
+    words, present = places(task)
+    b, z = torch.randn(1, 60), torch.randn(1, 60, 2)
+    positive, unlabelled, types = [], [], []
+    for i, word in enumerate(words[0].tolist()):
+        w, e = float(present[0, i]) * (WEIGHT if fixed[word] else 1.0), 1 / (1 + math.exp(-b[0, i]))
+        one, none = ((1 - x**0.6) / 0.6 for x in (e, 1 - e))
+        if labels[word]:
+            back = none / sure[word] if sure[word] > 0.5 else 0.0
+            positive.append((w, max(0.0, one - none + back)))
+            r = z[0, i].softmax(-1)[labels[word] - 1].item()
+            types.append((w, (1 - r**0.6) / 0.6))
+        else:
+            seen = w * float(objective.seen[0, word])
+            unlabelled.append((seen, none if sure[word] <= 0.5 else 0.0))
+    prior = max(sure.mean(), (labels > 0).mean())
+    wanted = 2.0 * prior * mean(positive) + mean(unlabelled) + mean(types)
+    assert objective.loss([(b, z)], words, present).item() == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_curriculum_begins_with_gold(task: Task) -> None:
+    """Nobody's disagreement makes a gold word wait, and the places of the others are among themselves."""
+    labels, n = io_classes(task.sentences, task.types), task.corpus.n_words
+    config, mask = NoiseRobust(epochs=3, curriculum=3, pu=True), input_mask(0.0, task.encoder, CPU)
+    fixed = task.gold.fixed
+    hardness = np.random.default_rng(2).random(n) + 10 * fixed.numpy()
+    y = drawn(task)[0].numpy()
+    objective = CurriculumObjective(task.corpus, labels, config, 3, mask, hardness, y, task.gold)
+    objective.start_epoch(Says(drawn(task)), 0)  # type: ignore[arg-type]
+    assert objective.admitted[fixed].all()
+    noisy = ~fixed.numpy()
+    assert np.array_equal(
+        objective.admitted.numpy()[noisy] > 0, place_in_class(hardness[noisy], labels[noisy]) < 4 / 7
+    )
+    assert 0 < objective.admitted[~fixed].mean() < 1
+    assert objective.confidence is not None
+    sure = objective.confidence.words[0]
+    assert torch.equal(sure[fixed], torch.from_numpy(labels > 0)[fixed].float())
+    torch.testing.assert_close(sure[~fixed], torch.from_numpy(1 - y[:, 0])[~fixed])
+
+
 def test_distillation_word_by_word(task: Task) -> None:
     """Gold labels in place of the mean; of a gold O word only the entity head has another target."""
     labels = io_classes(task.sentences, task.types)
@@ -302,6 +393,76 @@ def test_bond_keeps_the_labels_of_gold_words(kind: str, task: Task) -> None:
         assert objective.loss([tags], words, present).item() == pytest.approx(mean(pairs), rel=1e-4)
 
 
+def test_gaps_and_spans_by_weight(task: Task) -> None:
+    """AutoNER: a gap counts as the word behind it, a span as its last one. All windows are in the batch."""
+    labels = tie_labels(task.sentences, task.types, task.corpus.encoded)
+    objective = TieOrBreakObjective(task.corpus, labels, task.gold)
+    n = task.corpus.n_words
+    after, before, first, last = (torch.randn(*shape).double() for shape in ((n,), (n,), (n, 3), (n, 3)))
+    gaps, spans = [], []
+    for i in range(n):
+        w = WEIGHT if task.gold.fixed[i] else 1.0
+        if labels.gaps[i] != UNKNOWN:
+            p = torch.sigmoid(after[i - 1] + before[i]).item()
+            gaps.append((w, -math.log(p if labels.gaps[i] == TIE else 1 - p)))
+        if labels.lengths[i]:
+            p_types = (first[i - labels.lengths[i] + 1] + last[i]).softmax(-1)
+            (only,) = np.flatnonzero(labels.allowed[i])
+            spans.append((w, -math.log(p_types[only])))
+    outputs = tuple(x.unsqueeze(0) for x in (after, before, first, last))
+    found = objective.loss([outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double())
+    assert found.item() == pytest.approx(mean(gaps) + mean(spans), rel=1e-6)
+    plain = TieOrBreakObjective(task.corpus, labels)
+    assert plain.loss([outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double()) != found
+
+
+def test_gold_leaves_nothing_open(tmp_path: Path) -> None:
+    """A phrase of unknown type in a gold file is none: what has no label there is no name."""
+    open_phrase = sentence("Anna saw Red Hook", Span(0, 1, "PER")).with_spans(
+        [Span(0, 1, "PER")], [Span(2, 4, "")]
+    )
+    assert UNKNOWN in gap_labels([open_phrase])
+    write(tmp_path / "gold.jsonl", [open_phrase])
+    (found,) = read_gold(settings(tmp_path / "gold.jsonl"), TYPES)
+    assert found.unknown == ()
+    assert UNKNOWN not in gap_labels([found])
+
+
+def test_labels_of_several_types_beside_gold(tiny: Path, toy: list[Sentence], tmp_path: Path) -> None:
+    """AutoNER's distant labels may be sets of types; gold ones are not, and are known by their parts."""
+    both = [s.with_spans([Span(x.start, x.end, "LOC,PER") for x in s.spans or ()]) for s in toy[:30]]
+    write(tmp_path / "train.jsonl", both)
+    write(tmp_path / "gold.jsonl", toy[30:50])
+    values = overrides(tiny, **SHORT, method="autoner")
+    found = roster.train(
+        tmp_path / "train.jsonl", tmp_path / "run", gold=tmp_path / "gold.jsonl", overrides=values
+    )
+    assert found.types == ("LOC", "PER")
+    write(tmp_path / "gold.jsonl", [both[0]])
+    with pytest.raises(DataError, match="'LOC,PER', which the data set does not know; it has LOC, PER"):
+        roster.train(
+            tmp_path / "train.jsonl", tmp_path / "other", gold=tmp_path / "gold.jsonl", overrides=values
+        )
+
+
+def test_chains_by_weight(task: Task) -> None:
+    """BiLSTM-CNN-CRF: the mean over the sentences of a batch is by their weights."""
+    model = task.new_model("crf", 0).eval()
+    objective = ChainObjective(task.corpus, bio_classes(task.sentences, task.types), model, task.gold)
+    rows = [0, 1, len(task.sentences) - 2, len(task.sentences) - 1]
+    losses = []
+    for chosen in ([row] for row in rows):
+        (batch,) = task.corpus.batches([np.array(chosen)])
+        words = batch.words.unsqueeze(0)
+        loss = objective.loss([model(batch).unsqueeze(0)], words, torch.ones(words.shape))
+        losses.append((float(task.gold.weight[words[0, 0]]), loss.item()))
+    assert [w for w, _ in losses] == [1.0, 1.0, WEIGHT, WEIGHT]
+    (batch,) = task.corpus.batches([np.array(rows)])
+    words = batch.words.unsqueeze(0)
+    found = objective.loss([model(batch).unsqueeze(0)], words, torch.ones(words.shape))
+    assert found.item() == pytest.approx(mean(losses), rel=1e-5)
+
+
 def test_weights_scale_the_gradient(task: Task) -> None:
     """By finite differences: a gold word pulls WEIGHT times as hard as another with its logits."""
     labels = bio_classes(task.sentences, task.types)
@@ -328,7 +489,8 @@ SHORT = {
     "noise_robust.update_every": 5, "noise_robust.learning_rate": 3e-3, "ensemble.models": 2,
     "ensemble.epochs": 1, "self_training.epochs": 1, "self_training.update_every": 5,
     "fine_tune.epochs": 2, "fine_tune.learning_rate": 3e-3, "bond.epochs": 2, "bond.begin_step": 4,
-    "bond.period": 3, "bond.learning_rate": 3e-3,
+    "bond.period": 3, "bond.learning_rate": 3e-3, "autoner.epochs": 2, "autoner.learning_rate": 3e-3,
+    "autoner.phrases": False, "bilstm_crf.epochs": 2,
 }  # fmt: skip
 
 
@@ -385,7 +547,7 @@ def weights_of(run: Path) -> bytes:
     return (run / "model" / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("method", ["roster", "fine-tune", "bond"])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_run_with_gold(method: str, tiny: Path, toy: list[Sentence], tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl", toy[:40])
     write(tmp_path / "gold.jsonl", toy[30:50])

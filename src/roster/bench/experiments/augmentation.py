@@ -142,7 +142,7 @@ def augmented(
     for window in range(layout.n_windows):
         part = slice(layout.word_starts[window], layout.word_starts[window + 1])
         numbers, starts = layout.words[part], layout.positions[part]
-        end = layout.lengths[window] - len(task.encoder.suffix)
+        end = layout.lengths[window] - len(task.encoder.specials.suffix)
         for number, a, b in zip(numbers, starts, [*starts[1:], end], strict=True):
             if changed_at[window, a:b].any():
                 words[number] = tokenizer.decode(ids[window, a:b]).strip()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from random import Random
 
 from roster.bench.experiments.point import Change, Point
+from roster.bench.thinning import thin
 from roster.corpus.dataset import Dataset, content, load_dataset
 from roster.corpus.formats import lines
 from roster.corpus.sentence import Sentence
@@ -63,7 +63,7 @@ def changed(dataset: Dataset, change: Change) -> Dataset:
         return dataset
     train: Sequence[Sentence] = gold_sentences(dataset) if change.labels == "gold" else dataset.train
     if change.names < 1:
-        train = thinned(train, change.names, change.names_seed)
+        train = thin(train, change.names, change.names_seed)
     if change.first:
         train = train[: change.first]
     return dataset.with_train(train)
@@ -89,20 +89,3 @@ def check_distant(dataset: Dataset) -> None:
             "no distant labels: expected train_label_dist.txt beside train_text.txt; roster label makes them",
             path=dataset.path,
         )
-
-
-def thinned(sentences: Iterable[Sentence], share: float, seed: int) -> list[Sentence]:
-    """Labels of a smaller dictionary: of the distinct names (words and type) only `share` is left, at random.
-
-    >>> from roster.corpus.sentence import Span
-    >>> one = Sentence.from_words(["Oslo", "Rome", "Oslo"], [Span(i, i + 1, "LOC") for i in range(3)])
-    >>> [[s.span_text(x) for x in s.spans] for s in thinned([one], 0.5, 1)]
-    [['Oslo', 'Oslo']]
-    """
-    sentences = list(sentences)
-    names = sorted({(x.label, s.words[x.start : x.end]) for s in sentences for x in s.spans or ()})
-    left = set(Random(seed).sample(names, round(share * len(names))))
-    return [
-        s.with_spans(x for x in s.spans or () if (x.label, s.words[x.start : x.end]) in left)
-        for s in sentences
-    ]
