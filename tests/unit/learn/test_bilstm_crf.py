@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from roster.learn.bilstm_crf import ChainObjective
 from roster.learn.engine import choose_engine
 from roster.learn.loop import Checkpoint, PlainModels, Schedule, fit
 from roster.learn.masking import input_mask
+from roster.learn.roster import augmenter
 from roster.learn.task import Task
 from roster.learn.train import backbone_fingerprint, train
 from roster.model.decoding import bio_classes
@@ -293,6 +295,27 @@ def test_roster_on_the_bilstm(data: Dataset, toy: list[Sentence], tmp_path: Path
     assert results["stages"]["member-0"]["losses"] != results["stages"]["member-1"]["losses"]
     assert results["stages"]["self-training"]["scores"]["test"]["f1"] > 0.9
     assert load(tmp_path, "cpu")("Anna went to Paris .")
+
+
+def test_autoner_on_the_bilstm(data: Dataset, toy: list[Sentence], tmp_path: Path) -> None:
+    """The encoder that AutoNER was published with."""
+    values = {"method": "autoner", "autoner.phrases": False, "autoner.epochs": 12,
+              "autoner.learning_rate": 0.02}  # fmt: skip
+    results = train(data, tmp_path, load_config(overrides={**ROSTER, **values}), report={"test": toy})
+    told = results["stages"]["autoner"]["scores"]["test"]
+    assert told["f1"] > 0.9
+    found = [f.sentence for f in load(tmp_path, "cpu").find(toy)]
+    assert told == evaluate_sentences(found, toy).as_dict()
+
+
+def test_names_are_replaced_for_the_bilstm(task: Task) -> None:
+    """Whole words have no sub-words that could be more or fewer: only the replaced words are others."""
+    config = load_config(overrides={**ROSTER, "augmentation.enabled": True, "augmentation.by": "names"})
+    found = augmenter(replace(task, config=config), 1)(None, 0)  # type: ignore[arg-type]  # asks no model
+    other = (found.ids != task.corpus.ids).any(-1)
+    labelled = torch.from_numpy(bio_classes(task.sentences, task.types) > 0)
+    assert not labelled[task.corpus.words[other].long()].logical_not().any()
+    assert other.sum() > 0.5 * labelled.sum()
 
 
 def test_members_begin_with_weights_of_their_own(task: Task) -> None:

@@ -26,6 +26,7 @@ from roster.learn.bond import BondObjective
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
+from roster.learn.label_removal import top_o
 from roster.learn.loop import Checkpoint, Objective, PlainModels, Schedule
 from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
@@ -150,12 +151,21 @@ def without_dropout(task: Task, kind: str, seed: int) -> Any:
 def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch through both loops, from the same weights: the same loss, and the same weights after it."""
     kind, _, make = OBJECTIVES[name]
-    if name == "noise-robust":
-        config = NoiseRobust(mask_inputs=0.0)  # the loops draw their masks in shapes of their own
+    if name.startswith("noise-robust"):
+        # The loops draw their masks in shapes of their own.
+        o_labels = "top" if name.endswith("top") else "random"
+        config = NoiseRobust(mask_inputs=0.0, pu=name.endswith("pu"), o_labels=o_labels)
         labels = io_classes(task.sentences, task.types)
+        e = torch.from_numpy(1 - targets(task)[:, 0])
 
-        def make(task: Task) -> Objective:
-            return NoiseRobustObjective(task.corpus, labels, config, [3], input_mask(0.0, task.encoder, CPU))
+        def make(task: Task) -> Objective:  # after a reading, whose results a step uses
+            mask = input_mask(0.0, task.encoder, CPU)
+            objective = NoiseRobustObjective(task.corpus, labels, config, [3], mask)
+            if config.o_labels == "top":
+                objective.w_e.copy_(top_o(e, objective.labels, config.drop_o))
+            if objective.confidence is not None:
+                objective.confidence.renew(0, slice(None), e)
+            return objective
 
     if name.startswith("bond"):  # a step that a teacher teaches
 
