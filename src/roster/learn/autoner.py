@@ -15,16 +15,15 @@ from roster.config import AutoNER
 from roster.corpus.sentence import Sentence, type_set
 from roster.errors import DataError
 from roster.learn.gold import Gold
-from roster.learn.loop import Objective, Schedule, derive
+from roster.learn.loop import Objective, Schedule
 from roster.learn.losses import bce, wmean
 from roster.learn.run import Run
-from roster.learn.stage import finish_stage, train_stage
+from roster.learn.stage import train_method
 from roster.learn.task import Task
 from roster.learn.ties import UNKNOWN, TieLabels, tie_labels
 from roster.model.batches import DeviceCorpus
 from roster.model.heads import TieHeads
 from roster.model.ties import at_places
-from roster.progress import timed
 
 
 class TieOrBreakObjective(Objective):
@@ -69,18 +68,15 @@ def earlier(present: Tensor, back: Tensor) -> Tensor:
 
 
 def train_autoner(task: Task, run: Run) -> TieHeads:
-    stage, config = "autoner", task.config.autoner
-    seed = derive(task.config.seed, stage)
-    model: TieHeads = task.new_model(TieHeads.kind, seed)
-    if not run.finished(stage):
-        with timed(stage) as clock:
-            labels = tie_labels(task.sentences, task.types, task.corpus.encoded, phrases=config.phrases)
-            objective = TieOrBreakObjective(task.corpus, labels, task.gold)
-            schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-            models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
-        finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
-    model.load_state_dict(run.tensors(stage))
-    return model
+    config = task.config.autoner
+
+    def begin(model: TieHeads) -> tuple[Objective, Schedule]:
+        labels = tie_labels(task.sentences, task.types, task.corpus.encoded, phrases=config.phrases)
+        schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
+        return TieOrBreakObjective(task.corpus, labels, task.gold), schedule
+
+    found: TieHeads = train_method(task, run, "autoner", TieHeads.kind, begin)
+    return found
 
 
 def single_types(types: Sequence[str]) -> tuple[str, ...]:

@@ -13,15 +13,14 @@ import torch
 from torch import Tensor
 
 from roster.learn.gold import Gold
-from roster.learn.loop import Objective, Schedule, derive
+from roster.learn.loop import Objective, Schedule
 from roster.learn.losses import wmean
 from roster.learn.run import Run
-from roster.learn.stage import finish_stage, train_stage
+from roster.learn.stage import train_method
 from roster.learn.task import Task
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import bio_classes
 from roster.model.heads import CrfHead
-from roster.progress import timed
 
 
 class ChainObjective(Objective):
@@ -54,18 +53,16 @@ class ChainObjective(Objective):
 
 
 def train_bilstm_crf(task: Task, run: Run) -> CrfHead:
-    stage, config = "bilstm-crf", task.config.bilstm_crf
-    seed = derive(task.config.seed, stage)
-    model: CrfHead = task.new_model("crf", seed)
-    if not run.finished(stage):
-        with timed(stage) as clock:
-            objective = ChainObjective(task.corpus, bio_classes(task.sentences, task.types), model, task.gold)
-            changes = {
-                "rule": "sgd", "momentum": config.momentum, "rate_decay": config.rate_decay,
-                "weight_decay": 0.0, "clip": config.clip, "batch_size": config.batch_size,
-            }  # fmt: skip
-            schedule = Schedule(config.epochs, config.learning_rate, changes=changes)
-            models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
-        finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
-    model.load_state_dict(run.tensors(stage))
-    return model
+    config = task.config.bilstm_crf
+
+    def begin(model: CrfHead) -> tuple[Objective, Schedule]:
+        labels = bio_classes(task.sentences, task.types)
+        changes = {
+            "rule": "sgd", "momentum": config.momentum, "rate_decay": config.rate_decay,
+            "weight_decay": 0.0, "clip": config.clip, "batch_size": config.batch_size,
+        }  # fmt: skip
+        schedule = Schedule(config.epochs, config.learning_rate, changes=changes)
+        return ChainObjective(task.corpus, labels, model, task.gold), schedule
+
+    found: CrfHead = train_method(task, run, "bilstm-crf", CrfHead.kind, begin)
+    return found

@@ -22,16 +22,15 @@ from torch import Tensor
 from roster.config import Bond
 from roster.errors import ConfigError
 from roster.learn.gold import Gold
-from roster.learn.loop import Coming, Models, Objective, Schedule, derive, read_coming
+from roster.learn.loop import Coming, Models, Objective, Schedule, read_coming
 from roster.learn.losses import kl, wmean
 from roster.learn.run import Run
 from roster.learn.self_training import soft_labels
-from roster.learn.stage import finish_stage, train_stage
+from roster.learn.stage import train_method
 from roster.learn.task import Task
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead
-from roster.progress import timed
 
 
 class BondObjective(Objective):
@@ -130,14 +129,10 @@ def warmup_share(steps: int, total: int) -> float:
 
 
 def train_bond(task: Task, run: Run) -> OneHead:
-    stage, config = "bond", task.config.bond
-    seed = derive(task.config.seed, stage)
-    model: OneHead = task.new_model("one-head", seed)
-    if not run.finished(stage):
-        with timed(stage) as clock:
-            labels = bio_classes(task.sentences, task.types)
-            objective = BondObjective(task.corpus, labels, model.tag.out_features, config, task.gold)
-            models, (facts,) = train_stage(task, run, stage, [model], objective, bond_schedule(task), [seed])
-        finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
-    model.load_state_dict(run.tensors(stage))
-    return model
+    def begin(model: OneHead) -> tuple[Objective, Schedule]:
+        labels, classes = bio_classes(task.sentences, task.types), model.tag.out_features
+        objective = BondObjective(task.corpus, labels, classes, task.config.bond, task.gold)
+        return objective, bond_schedule(task)
+
+    found: OneHead = train_method(task, run, "bond", OneHead.kind, begin)
+    return found

@@ -11,15 +11,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from roster.learn.gold import Gold
-from roster.learn.loop import Objective, Schedule, derive
+from roster.learn.loop import Objective, Schedule
 from roster.learn.losses import wmean
 from roster.learn.run import Run
-from roster.learn.stage import finish_stage, train_stage
+from roster.learn.stage import train_method
 from roster.learn.task import Task
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead
-from roster.progress import timed
 
 
 class CrossEntropyObjective(Objective):
@@ -34,15 +33,12 @@ class CrossEntropyObjective(Objective):
 
 
 def train_fine_tune(task: Task, run: Run) -> OneHead:
-    stage, config = "fine-tune", task.config.fine_tune
-    seed = derive(task.config.seed, stage)
-    model: OneHead = task.new_model("one-head", seed)
-    if not run.finished(stage):
-        with timed(stage) as clock:
-            labels = bio_classes(task.sentences, task.types)
-            objective = CrossEntropyObjective(task.corpus, labels, task.gold)
-            schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-            models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
-        finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
-    model.load_state_dict(run.tensors(stage))
-    return model
+    config = task.config.fine_tune
+
+    def begin(model: OneHead) -> tuple[Objective, Schedule]:
+        labels = bio_classes(task.sentences, task.types)
+        schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
+        return CrossEntropyObjective(task.corpus, labels, task.gold), schedule
+
+    found: OneHead = train_method(task, run, "fine-tune", OneHead.kind, begin)
+    return found
