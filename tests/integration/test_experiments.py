@@ -222,6 +222,24 @@ def test_killed_and_gone_on_with(
     assert all(whole[one["key"]] == one["scores"] for one in points(path))
 
 
+def test_workers(roster: Any, data: Path, options: list[str], results: Path, tmp_path: Path) -> None:
+    """The scores are those of one after the other; killed, no worker goes on by itself."""
+    path = tmp_path / "r.jsonl"
+    command = ["benchmark", "main", data, *options, "--methods", "roster", "fine-tune", "--seeds", "1", "2",
+               "-o", path, "--workers", "3"]  # fmt: skip
+    started = roster.start(*command, ROSTER_CHECKPOINT_SECONDS="0")
+    while started.running and not begun(path, "member-0"):
+        time.sleep(0.001)
+    assert started.send(signal.SIGKILL).code == -signal.SIGKILL
+    done = roster(*command)  # a worker of the first command would hold its folder
+    assert done.code == 0, done.err
+    assert "seed 1: member-0" not in done.err or "seed 2: member-0" not in done.err
+    found = points(path)
+    assert len(found) == 4
+    whole = {one["key"]: one["scores"] for one in points(results)}
+    assert all(whole[one["key"]] == one["scores"] for one in found)
+
+
 def test_the_time_is_spent(roster: Any, data: Path, options: list[str], tmp_path: Path) -> None:
     command = ["benchmark", "main", data, *options, "--methods", "fine-tune", "--seeds", "1", "2",
                "-o", tmp_path / "r.jsonl", "--minutes"]  # fmt: skip

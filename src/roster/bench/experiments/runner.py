@@ -15,7 +15,8 @@ import roster
 from roster.bench.experiments.data import Material, material, name_of
 from roster.bench.experiments.plan import Planned, stored
 from roster.bench.experiments.point import DISTANT_MATCH, Point, settings
-from roster.bench.experiments.store import Results
+from roster.bench.experiments.store import Results, runs_of
+from roster.bench.experiments.workers import finished
 from roster.bench.measure import machine, versions
 from roster.corpus.io import write
 from roster.errors import RosterError
@@ -48,36 +49,40 @@ def run(
     minutes: float | None,
     log: Log,
     keep_models: bool = False,
+    workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
     """Trains the points that have no result yet, each once, in the order of the plan.
 
     A point that fails is told at the end and stops no other. It is not kept, and so tried again next time.
+    `workers`: so many at the same time, in processes of their own.
     """
     end = None if minutes is None else clock() + 60 * minutes
     outcome = Outcome()
     unique: dict[str, Planned] = {}
     for plan in plans:
         unique.setdefault(plan.key, plan)
+    todo = []
     for plan in unique.values():
-        name = describe(plan)
         kept = is_model(results.run_folder(plan.key) / "model") or not (keep_models and plan.row.point.trains)
         if stored(results, plan) and kept:
             outcome.known += 1
-        elif end is not None and clock() >= end:
-            outcome.missing.append(name)
         else:
-            try:
-                results.add_point(_measure(plan, results, keep_models, end, clock, log))
-                outcome.trained += 1
-            except OutOfTimeError:
-                outcome.missing.append(name)
-            except RosterError as error:
-                outcome.failed.append((name, str(error)))
-            except Exception as error:  # too little memory for one point, say, must not cost the others
-                outcome.failed.append((name, " ".join(f"{type(error).__name__}: {error}".split())))
-            if outcome.failed and outcome.failed[-1][0] == name:
-                log(f"{name}: failed: {outcome.failed[-1][1]}")
+            todo.append(plan)
+    measure = Measure(runs_of(results.path), keep_models, end, clock, log)
+    for plan, done in finished(measure, todo, workers):
+        name = describe(plan)
+        try:
+            results.add_point(done.result())
+            outcome.trained += 1
+        except OutOfTimeError:
+            outcome.missing.append(name)
+        except RosterError as error:
+            outcome.failed.append((name, str(error)))
+        except Exception as error:  # too little memory for one point, say, must not cost the others
+            outcome.failed.append((name, " ".join(f"{type(error).__name__}: {error}".split())))
+        if outcome.failed and outcome.failed[-1][0] == name:
+            log(f"{name}: failed: {outcome.failed[-1][1]}")
     return outcome
 
 
@@ -88,25 +93,29 @@ def describe(plan: Planned) -> str:
     return ", ".join([facts["data"], where, *([f"seed {row.point.seed}"] if row.point.trains else [])])
 
 
-def _measure(
-    plan: Planned,
-    results: Results,
-    keep_models: bool,
-    end: float | None,
-    clock: Callable[[], float],
-    log: Log,
-) -> dict[str, Any]:
-    point = plan.row.point
-    given = material(point)
-    if not point.trains:
-        score = evaluate_sentences(given.dataset.train, given.gold, same_words=True).as_dict()
-        stages = {DISTANT_MATCH: {"seconds": 0.0, "scores": {"train": score}}}
-    else:
-        folder = results.run_folder(plan.key)
-        stages = _train(point, given, folder, end, clock, lambda line: log(f"{describe(plan)}: {line}"))
-        if not keep_models:
+@dataclass(frozen=True)
+class Measure:
+    """What is done for one point. Workers get a copy, so there is nothing in it that cannot be copied."""
+
+    runs: Path
+    keep_models: bool
+    end: float | None
+    clock: Callable[[], float]
+    log: Log
+
+    def __call__(self, plan: Planned) -> dict[str, Any]:
+        if self.end is not None and self.clock() >= self.end:
+            raise OutOfTimeError
+        point = plan.row.point
+        given = material(point)
+        if not point.trains:
+            score = evaluate_sentences(given.dataset.train, given.gold, same_words=True).as_dict()
+            return record(plan, given, {DISTANT_MATCH: {"seconds": 0.0, "scores": {"train": score}}})
+        folder, name = self.runs / plan.key, describe(plan)
+        stages = _train(point, given, folder, self.end, self.clock, lambda line: self.log(f"{name}: {line}"))
+        if not self.keep_models:
             shutil.rmtree(folder)
-    return record(plan, given, stages)
+        return record(plan, given, stages)
 
 
 def _train(

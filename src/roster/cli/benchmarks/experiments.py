@@ -74,6 +74,8 @@ class Kind:
         parser.add_argument(
             "--minutes", metavar="N", type=float, help="stop after this time; the same command goes on"
         )
+        parser.add_argument("--workers", metavar="N", type=int, default=1,
+                            help="trainings at the same time, for a GPU that one leaves idle")  # fmt: skip
         parser.add_argument("--names", metavar="SHARE", type=float, default=1.0,
                             help="of the labelled names only this share: a smaller dictionary")  # fmt: skip
         parser.add_argument(
@@ -141,7 +143,7 @@ def _asked(args: argparse.Namespace) -> Asked:
     from roster.bench.experiments.plan import Asked
     from roster.cli.benchmarks.common import positive
 
-    positive(args, "minutes", *(name for name in ("least_steps", "points") if hasattr(args, name)))
+    positive(args, "minutes", "workers", *(name for name in ("least_steps", "points") if hasattr(args, name)))
     if not 0 < args.names <= 1:
         raise ConfigError(f"--names must be more than 0 and at most 1, not {args.names:g}")
     presets = {}
@@ -173,7 +175,14 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
     try:
         plan: dict[str, Any] = {"experiment": name, "rows": [one.as_dict() for one in plans]}
         results.add_plan(plan)
-        outcome = run(plans, results, minutes=args.minutes, log=say_to_stderr, keep_models=name == "cases")
+        outcome = run(
+            plans,
+            results,
+            minutes=args.minutes,
+            log=say_to_stderr,
+            keep_models=name == "cases",
+            workers=args.workers,
+        )
         if name == "cases":
             _show_cases(args, results)
         else:

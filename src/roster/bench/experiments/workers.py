@@ -1,0 +1,85 @@
+"""Several pieces of work at the same time, each worker a process of its own that ends with this one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from queue import Empty, SimpleQueue
+from typing import TypeVar
+
+from roster.errors import RosterError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def finished(work: Callable[[T], R], items: Sequence[T], workers: int = 1) -> Iterator[tuple[T, Future[R]]]:
+    """Items with what became of them, as they are finished; begun in their order.
+
+    With one worker all is done here, one after the other. A worker that dies, for want of memory say, costs
+    the item that it had and no other.
+    """
+    if workers == 1:
+        for item in items:
+            yield item, _here(work, item)
+        return
+    todo: SimpleQueue[tuple[T, Future[R]]] = SimpleQueue()
+    futures: dict[Future[R], T] = {}
+    for item in items:
+        future: Future[R] = Future()
+        futures[future] = item
+        todo.put((item, future))
+    many = min(workers, len(items))
+    for _ in range(many):
+        threading.Thread(target=_keep_busy, args=(work, todo, many), daemon=True).start()
+    for future in as_completed(futures):
+        yield futures[future], future
+
+
+def _here(work: Callable[[T], R], item: T) -> Future[R]:
+    future: Future[R] = Future()
+    try:
+        future.set_result(work(item))
+    except Exception as error:
+        future.set_exception(error)
+    return future
+
+
+def _keep_busy(work: Callable[[T], R], todo: SimpleQueue[tuple[T, Future[R]]], workers: int) -> None:
+    """One worker, begun anew when it dies, until there is nothing to do."""
+    spawn = multiprocessing.get_context("spawn")  # CUDA does not outlive a fork
+    process = None
+    while True:
+        try:
+            item, future = todo.get_nowait()
+        except Empty:
+            break
+        process = process or ProcessPoolExecutor(1, spawn, initializer=_begin, initargs=(workers,))
+        try:
+            future.set_result(process.submit(work, item).result())
+        except BrokenProcessPool:
+            process = None
+            future.set_exception(RosterError("its process died; was there too little memory?"))
+        except Exception as error:
+            future.set_exception(error)
+    if process is not None:
+        process.shutdown()
+
+
+def _begin(workers: int) -> None:
+    """A fair share of the cores; and an end with the process that asked, even if that is killed."""
+    import torch
+
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,57 @@
+"""Several pieces of work at the same time, in real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from roster.bench.experiments.workers import finished
+from roster.errors import RosterError
+
+
+def work(item: tuple[str, str]) -> str:
+    what, where = item
+    if what == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "fail":
+        raise RosterError("this cannot be")
+    if what == "meet":  # two that wait for each other: only both at once get through
+        own, other = where.split(" ")
+        Path(own).touch()
+        deadline = time.monotonic() + 60
+        while not Path(other).exists():
+            assert time.monotonic() < deadline, "the other never came"
+            time.sleep(0.01)
+    return f"{what} done"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_all_are_done_and_a_failure_is_one_items(workers: int) -> None:
+    items = [("a", ""), ("fail", ""), ("b", ""), ("c", "")]
+    found = dict(finished(work, items, workers))
+    assert set(found) == set(items)
+    assert [found[item].result() for item in items if item[0] != "fail"] == ["a done", "b done", "c done"]
+    with pytest.raises(RosterError, match="this cannot be"):
+        found["fail", ""].result()
+
+
+def test_a_worker_that_dies_costs_one_item() -> None:
+    items = [("die", ""), ("a", ""), ("b", ""), ("c", "")]
+    found = dict(finished(work, items, 2))
+    assert [found[item].result() for item in items[1:]] == ["a done", "b done", "c done"]
+    with pytest.raises(RosterError, match="its process died"):
+        found["die", ""].result()
+
+
+def test_at_the_same_time(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    items = [("meet", f"{one} {two}"), ("meet", f"{two} {one}")]
+    assert [done.result() for _, done in finished(work, items, 2)] == ["meet done"] * 2
+
+
+def test_nothing_to_do() -> None:
+    assert list(finished(work, [], 3)) == []
