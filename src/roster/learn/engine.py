@@ -85,7 +85,7 @@ def choose_engine(config: Config, device: torch.device, encoder: Any, log: Calla
     if wanted == "plain" or (wanted == "auto" and device.type != "cuda"):
         return PlainEngine(config)
     try:
-        if config.augmentation.enabled and config.augmentation.masked_lm:
+        if config.augments and config.augmentation.masked_lm:
             raise NotStackableError("its augmentations come from another model (augmentation.masked_lm)")
         if config.method == "bilstm-crf":
             raise NotStackableError("a CRF goes along every sentence, word by word")

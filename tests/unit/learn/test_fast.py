@@ -245,6 +245,10 @@ def test_which_engine(backbones: dict[str, Path], tiny: Path, toy: list[Sentence
         engine("fast", "modernbert")
     with pytest.raises(ConfigError, match=r"augmentation\.masked_lm"):
         engine("fast", "bert", **{"augmentation.masked_lm": str(tiny)})
+    # Who augments nothing asks no other model.
+    for more in [{"method": "fine-tune"}, {"method": "bond"}, {"method": "autoner"},
+                 {"self_training.enabled": False}, {"augmentation.enabled": False}]:  # fmt: skip
+        assert isinstance(engine("fast", "bert", **{"augmentation.masked_lm": str(tiny), **more}), FastEngine)
     # Where a GPU is asked for, `auto` says why it is not fast.
     config = load_config(overrides=overrides(backbones["modernbert"]))
     from roster.backbone.loading import load_encoder
