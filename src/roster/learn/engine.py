@@ -79,6 +79,18 @@ class FastEngine:
         return fast.fit(models, objective, schedule, self.config.optimiser, seeds, **options)
 
 
+def choose_engines(
+    config: Config, device: torch.device, encoder: Any, log: Callable[[str], None]
+) -> tuple[Engine, Engine]:
+    """The engine of a run, and that of its self-training.
+
+    Names have other sub-words than those they stand for, and a captured step has no room for another layout.
+    """
+    chosen = choose_engine(config, device, encoder, log)
+    names = config.augments and config.augmentation.by == "names"
+    return chosen, PlainEngine(config) if names else chosen
+
+
 def choose_engine(config: Config, device: torch.device, encoder: Any, log: Callable[[str], None]) -> Engine:
     """The engine that the config names; `auto` is fast on a GPU where the encoder is one of BERT's kin."""
     wanted = config.optimiser.engine

@@ -258,6 +258,24 @@ def test_which_engine(backbones: dict[str, Path], tiny: Path, toy: list[Sentence
     assert "modernbert" in said[-1]
 
 
+@pytest.mark.parametrize(
+    ("more", "last"),
+    [
+        ({}, "fast"),
+        ({"augmentation.by": "names"}, "plain"),
+        ({"augmentation.by": "names", "augmentation.enabled": False}, "fast"),
+        ({"augmentation.by": "names", "optimiser.engine": "plain"}, "plain"),
+    ],
+)
+def test_which_engine_for_self_training(
+    more: dict[str, Any], last: str, tiny: Path, toy: list[Sentence]
+) -> None:
+    """Both engines are chosen before anything is trained; names keep no other stage from the fast one."""
+    config = load_config(overrides=overrides(tiny, **{"optimiser.engine": "fast", **more}))
+    task = Task.build(config, ("PER", "LOC"), toy, {})
+    assert (task.engine.name, task.self_training_engine.name) == (config.optimiser.engine, last)
+
+
 def test_members_that_fit_into_memory(tiny: Path, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config(overrides=overrides(tiny))
     counts = []
