@@ -281,6 +281,11 @@ class Config:
     bilstm_crf: BilstmCrf = field(default_factory=BilstmCrf)
     gold: GoldSentences = field(default_factory=GoldSentences)
 
+    @property
+    def augments(self) -> bool:
+        """Whether `augmentation` has any effect: only RoSTER's self-training augments sentences."""
+        return self.method == "roster" and self.self_training.enabled and self.augmentation.enabled
+
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

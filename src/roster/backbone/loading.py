@@ -83,7 +83,7 @@ def load_encoder(name: str) -> Any:
 
 
 def load_masked_lm(name: str) -> Any:
-    """A masked language model with its own trained head, or an error that names the two ways out."""
+    """A masked language model with its own trained head, or an error that names the three ways out."""
     if name == BILSTM_CNN:
         raise ModelError(_no_masked_lm(name, "is no masked language model"))
     from transformers import AutoModelForMaskedLM
@@ -103,7 +103,8 @@ def _no_masked_lm(name: str, lacks: str) -> str:
     return (
         f"{name} {lacks}, so it cannot write augmentations. Either turn them off "
         "(--set augmentation.enabled=false), or name another masked language model for them "
-        "(--set augmentation.masked_lm=NAME_OR_FOLDER)"
+        "(--set augmentation.masked_lm=NAME_OR_FOLDER), or replace names by other names, which needs none "
+        "(--set augmentation.by=names)"
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from roster.corpus.sentence import Sentence
+from roster.errors import ModelError
 from roster.progress import peak_memory
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 WARM_UP = 64
 """Sentences that are read before the clock starts: the first batch of every system is slow."""
 BATCH = 32
+PIPELINE_KINDS = ("one-head", "two-heads")
+"""Models that can be a token classifier of transformers."""
 
 
 class System(ABC):
@@ -148,14 +151,22 @@ def token_classifier(folder: Path) -> Any:
     """A model folder as transformers' own token classifier: the same weights, the same classes.
 
     Its linear classifier is replaced by our heads, so that it finds what we find and the pipeline has the
-    same entities to write.
+    same entities to write. A head that decides on a sentence as a whole has no place there.
     """
     from transformers import AutoConfig, AutoModelForTokenClassification
 
+    from roster.backbone.words import is_word_level
     from roster.model.folder import read_facts
     from roster.model.weights import load_tensors
 
     facts = read_facts(folder)
+    word_level = is_word_level(folder)
+    if word_level or facts.kind not in PIPELINE_KINDS:
+        below = "a BiLSTM-CNN" if word_level else "a transformer"
+        raise ModelError(
+            f"{folder} is {facts.kind} on {below}; transformers' pipeline can only be compared for models "
+            f"that are {' or '.join(PIPELINE_KINDS)} on a transformer"
+        )
     names = ["O", *facts.types]
     if facts.kind == "one-head":
         names = ["O", *(f"{prefix}-{name}" for name in facts.types for prefix in "BI")]

@@ -79,13 +79,25 @@ class FastEngine:
         return fast.fit(models, objective, schedule, self.config.optimiser, seeds, **options)
 
 
+def choose_engines(
+    config: Config, device: torch.device, encoder: Any, log: Callable[[str], None]
+) -> tuple[Engine, Engine]:
+    """The engine of a run, and that of its self-training.
+
+    Names have other sub-words than those they stand for, and a captured step has no room for another layout.
+    """
+    chosen = choose_engine(config, device, encoder, log)
+    names = config.augments and config.augmentation.by == "names"
+    return chosen, PlainEngine(config) if names else chosen
+
+
 def choose_engine(config: Config, device: torch.device, encoder: Any, log: Callable[[str], None]) -> Engine:
     """The engine that the config names; `auto` is fast on a GPU where the encoder is one of BERT's kin."""
     wanted = config.optimiser.engine
     if wanted == "plain" or (wanted == "auto" and device.type != "cuda"):
         return PlainEngine(config)
     try:
-        if config.augmentation.enabled and config.augmentation.masked_lm:
+        if config.augments and config.augmentation.masked_lm:
             raise NotStackableError("its augmentations come from another model (augmentation.masked_lm)")
         if config.method == "bilstm-crf":
             raise NotStackableError("a CRF goes along every sentence, word by word")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import torch
 
 from roster.learn.augmentation import make_augmenter
 from roster.learn.curriculum import train_curriculum
-from roster.learn.engine import PlainEngine
 from roster.learn.ensemble import DistillationObjective, mean_distribution
 from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
@@ -146,11 +144,10 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
         model = task.new_model("two-heads", seed)
         model.load_state_dict(run.tensors(start))
         augment = augmenter(task, seed) if task.config.augmentation.enabled else None
-        if isinstance(augment, NameAugmenter):  # other sub-words, which a captured step has no room for
-            task = replace(task, engine=PlainEngine(task.config))
         objective = SelfTrainingObjective(task.corpus, y, config, augment, task.gold)
         schedule = Schedule(config.epochs, config.learning_rate)
-        models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
+        engine = task.self_training_engine
+        models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed], engine)
     facts["type_targets"] = objective.type_targets()
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from roster.learn.curve import watch
+from roster.learn.engine import Engine
 from roster.learn.loop import Models, Objective, Schedule, derive
 from roster.learn.run import Run
 from roster.learn.task import Task
@@ -21,13 +22,15 @@ def train_stage(
     objective: Objective,
     schedule: Schedule,
     seeds: Sequence[int],
+    engine: Engine | None = None,
 ) -> tuple[Models, list[dict[str, Any]]]:
-    """Trains fresh models with the run's engine; the trained ones, and what was seen of each."""
-    trained = task.engine.take(models)
+    """Trains fresh models, with the run's engine or another; the trained ones, and what was seen of each."""
+    engine = engine or task.engine
+    trained = engine.take(models)
     end = None
     if stage in run.curves and task.splits:
         end = watch(task, run, stage, models[0].kind, objective, schedule)
-    facts = task.engine.fit(
+    facts = engine.fit(
         trained,
         objective,
         schedule,

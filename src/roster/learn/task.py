@@ -15,7 +15,7 @@ from roster.backbone.words import AnyWordEncoder
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
-from roster.learn.engine import Engine, choose_engine
+from roster.learn.engine import Engine, choose_engines
 from roster.learn.gold import Gold
 from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
@@ -52,6 +52,8 @@ class Task:
     dropout: float
     """Between the encoder and the heads."""
     engine: Engine
+    self_training_engine: Engine
+    """Of that stage alone; all others have `engine`."""
     gold: Gold
 
     @classmethod
@@ -78,7 +80,7 @@ class Task:
             limit_threads()
         opened = open_backbone(config, [s.words for s in train])
         pretrained, encoder = opened.encoder.to(device), opened.words
-        engine = choose_engine(config, device, pretrained, log)
+        engine, last_engine = choose_engines(config, device, pretrained, log)
 
         def put(sentences: Sequence[Sentence]) -> DeviceCorpus:
             encoded = encoder.encode([s.words for s in sentences])
@@ -90,9 +92,8 @@ class Task:
         # Labels of the others may be of several types, which are no class (AutoNER).
         of_gold = [s if known else s.with_spans(()) for s, known in zip(train, is_gold, strict=True)]
         sure = Gold.of(fixed, io_classes(of_gold, types), config.gold.weight, device)
-        return cls(
-            config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout, engine, sure
-        )
+        return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout,
+                   engine, last_engine, sure)  # fmt: skip
 
     @property
     def device(self) -> torch.device:

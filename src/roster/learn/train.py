@@ -110,17 +110,11 @@ def _task(
 ) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
-        augments = (
-            config.method == "roster"
-            and config.self_training.enabled
-            and config.augmentation.enabled
-            and config.augmentation.by != "names"
-        )
         sentences, is_gold = add_gold(dataset.train, gold)
         if config.method == "autoner":
             check_phrases(sentences, config.autoner)
         task = Task.build(config, task_types(config, dataset), sentences, report, run.log, is_gold)
-        if augments and not run.results:
+        if config.augments and config.augmentation.by != "names" and not run.results:
             task.masked_lm  # noqa: B018
         if config.method == "bond":
             bond_schedule(task)

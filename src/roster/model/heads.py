@@ -41,8 +41,11 @@ class WordStates(nn.Module):
 
     @staticmethod
     def distributions(outputs: Any, row: Tensor) -> Tensor:
-        """The same from what `forward` says of words in order; `row` [words] tells those of one window."""
-        raise NotImplementedError
+        """The same from what `forward` says of words in order; `row` [words] tells those of one window.
+
+        Only where that says all: a CRF has its transitions besides.
+        """
+        raise NotImplementedError("what these heads say of words is no distribution; read `probabilities`")
 
     def logits(self, batch: Batch) -> Tensor:
         """[words, classes] as `roster.infer.logits` takes them: of all heads, side by side. Of a model that
@@ -91,30 +94,41 @@ class TwoHeads(WordStates):
         return joint(*outputs)
 
 
-class OneHead(WordStates):
-    """One linear layer over `O` and BIO tags: class 0 is `O`, then `B-t`, `I-t` for each type in turn."""
+class TagScores(WordStates):
+    """One linear layer over `O` and BIO tags: class 0 is `O`, then `B-t`, `I-t` for each type in turn.
 
-    kind = "one-head"
+    What the scores mean is for others to say: `OneHead`, `CrfHead`.
+    """
+
     heads = ("tag",)
 
     def __init__(self, encoder: Any, n_types: int, dropout: float = 0.1):
         super().__init__(encoder, dropout)
         self.tag = self._linear(1 + 2 * n_types)
 
+    def forward(self, batch: Batch) -> Tensor:
+        return self.tag(self.states(batch)).float()
+
+
+class OneHead(TagScores):
+    """Each word's tag by itself: the softmax of its scores."""
+
+    kind = "one-head"
+
     @staticmethod
     def outputs(logits: Tensor) -> Tensor:
         return logits
-
-    def forward(self, batch: Batch) -> Tensor:
-        return self.tag(self.states(batch)).float()
 
     @staticmethod
     def distributions(outputs: Tensor, row: Tensor) -> Tensor:
         return outputs.softmax(-1)
 
 
-class CrfHead(OneHead):
-    """The tags of `OneHead`, and a CRF over them: a chain is the words of one row of a batch, in order."""
+class CrfHead(TagScores):
+    """A CRF over the scores of tags: a chain is the words of one row of a batch, in order.
+
+    No `OneHead`: the softmax of a word's scores is not its distribution, and there is no `distributions`.
+    """
 
     kind = "crf"
     whole = True
@@ -204,10 +218,11 @@ def split_joint(p: Tensor) -> tuple[Tensor, Tensor]:
     return e, r
 
 
-Model = TwoHeads | OneHead | TieHeads
+Stackable = TwoHeads | OneHead | TieHeads
+Model = Stackable | CrfHead
 
-HEADS: dict[str, type[TwoHeads] | type[OneHead] | type[TieHeads]] = {
-    model.kind: model for model in (TwoHeads, OneHead, CrfHead, TieHeads)
-}
+STACKABLE: dict[str, type[Stackable]] = {model.kind: model for model in (TwoHeads, OneHead, TieHeads)}
+"""Kinds whose linear heads say all, so that K models can be one (`roster.model.stack`)."""
+HEADS: dict[str, type[Model]] = {**STACKABLE, CrfHead.kind: CrfHead}
 
 READ_WHOLE = frozenset(kind for kind, model in HEADS.items() if model.whole)

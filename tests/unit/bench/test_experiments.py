@@ -363,6 +363,15 @@ def test_main_stands_beside_the_paper() -> None:
         ["RoSTER", ".850/.850/.850 ± .071 (2)", ".859/.849/.854"],
     ]
     assert "CuPUL" in table.markdown()
+    assert "bilstm-cnn" not in table.markdown()
+
+
+def test_main_says_which_rows_have_an_encoder_of_their_own() -> None:
+    """The title and the first note name one encoder, which a BiLSTM-CNN-CRF does not have."""
+    (table,) = main.draw([item("roster", 0.8), item("bilstm-crf", 0.6), item("bilstm-crf-gold", 0.7)]).tables
+    own = [note for note in table.notes if "bilstm-cnn" in note]
+    names = ["BiLSTM-CNN-CRF on gold labels", "BiLSTM-CNN-CRF on distant labels"]
+    assert [note.partition(" has its own encoder")[0] for note in own] == names
 
 
 def test_published_figures_are_whole() -> None:

@@ -205,7 +205,9 @@ def test_a_model_with_more_entries_than_its_tokenizer(
     assert not torch.equal(found.ids, corpus.ids)
 
 
-def test_without_a_head_the_error_names_two_ways_out(tiny: Path, toy: list[Sentence], tmp_path: Path) -> None:
+def test_without_a_head_the_error_names_three_ways_out(
+    tiny: Path, toy: list[Sentence], tmp_path: Path
+) -> None:
     from transformers import AutoModel
 
     AutoModel.from_pretrained(tiny).save_pretrained(tmp_path)
@@ -213,7 +215,9 @@ def test_without_a_head_the_error_names_two_ways_out(tiny: Path, toy: list[Sente
     tokenizer.save_pretrained(tmp_path)
     encoder = WordEncoder(tokenizer, 32)
     corpus = DeviceCorpus.put(encoder.encode([s.words for s in toy]), tokenizer.pad_token_id, CPU)
-    with pytest.raises(ModelError, match=r"augmentation\.enabled=false.*augmentation\.masked_lm="):
+    with pytest.raises(
+        ModelError, match=r"augmentation\.enabled=false.*augmentation\.masked_lm=.*augmentation\.by=names"
+    ):
         own(encoder, corpus, str(tmp_path))
     assert load_encoder(str(tmp_path)).config.hidden_size == 32
 

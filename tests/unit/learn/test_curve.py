@@ -57,7 +57,7 @@ def test_watching_changes_nothing(
 ) -> None:
     if engine == "fast":
         monkeypatch.setattr(
-            "roster.learn.task.choose_engine",
+            "roster.learn.engine.choose_engine",
             lambda config, *_: FastEngine(config, torch.device("cpu"), 1, []),
         )
     train(data, tmp_path / "alone", config)

@@ -245,6 +245,10 @@ def test_which_engine(backbones: dict[str, Path], tiny: Path, toy: list[Sentence
         engine("fast", "modernbert")
     with pytest.raises(ConfigError, match=r"augmentation\.masked_lm"):
         engine("fast", "bert", **{"augmentation.masked_lm": str(tiny)})
+    # Who augments nothing asks no other model.
+    for more in [{"method": "fine-tune"}, {"method": "bond"}, {"method": "autoner"},
+                 {"self_training.enabled": False}, {"augmentation.enabled": False}]:  # fmt: skip
+        assert isinstance(engine("fast", "bert", **{"augmentation.masked_lm": str(tiny), **more}), FastEngine)
     # Where a GPU is asked for, `auto` says why it is not fast.
     config = load_config(overrides=overrides(backbones["modernbert"]))
     from roster.backbone.loading import load_encoder
@@ -252,6 +256,24 @@ def test_which_engine(backbones: dict[str, Path], tiny: Path, toy: list[Sentence
     encoder = load_encoder(str(backbones["modernbert"]))
     assert isinstance(choose_engine(config, torch.device("cuda"), encoder, said.append), PlainEngine)
     assert "modernbert" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("more", "last"),
+    [
+        ({}, "fast"),
+        ({"augmentation.by": "names"}, "plain"),
+        ({"augmentation.by": "names", "augmentation.enabled": False}, "fast"),
+        ({"augmentation.by": "names", "optimiser.engine": "plain"}, "plain"),
+    ],
+)
+def test_which_engine_for_self_training(
+    more: dict[str, Any], last: str, tiny: Path, toy: list[Sentence]
+) -> None:
+    """Both engines are chosen before anything is trained; names keep no other stage from the fast one."""
+    config = load_config(overrides=overrides(tiny, **{"optimiser.engine": "fast", **more}))
+    task = Task.build(config, ("PER", "LOC"), toy, {})
+    assert (task.engine.name, task.self_training_engine.name) == (config.optimiser.engine, last)
 
 
 def test_members_that_fit_into_memory(tiny: Path, task: Task, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_self_training_with_names_is_trained_by_the_plain_engine(
             return fit(self, models, objective, *rest, **options)
 
         monkeypatch.setattr(engine, "fit", noted)
-    monkeypatch.setattr("roster.learn.task.choose_engine", choose)
+    monkeypatch.setattr("roster.learn.engine.choose_engine", choose)
 
     def no_masked_lm(name: str) -> None:
         raise AssertionError("names need no masked language model")

@@ -221,6 +221,13 @@ def test_the_best_path_is_not_always_the_most_likely_tag() -> None:
     torch.testing.assert_close(p.sum(-1), torch.ones(2))
 
 
+def test_scores_of_tags_are_not_taken_for_distributions() -> None:
+    """The softmax of one word's scores knows nothing of the transitions; only `probabilities` does."""
+    model, batch = CrfHead(States(torch.zeros(1, 3, 4)), 1).eval(), rows_of([2])
+    with pytest.raises(NotImplementedError, match="`probabilities`"):
+        model.distributions(model(batch), batch.at // 3)
+
+
 def test_a_fresh_head_has_ties_and_a_best_path_all_the_same() -> None:
     model, batch = CrfHead(States(torch.zeros(2, 5, 4)), 3).eval(), rows_of([4, 3])
     p = model.probabilities(batch).detach()

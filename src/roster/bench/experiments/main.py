@@ -10,7 +10,7 @@ from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped,
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import DISTANT_MATCH, Change
 from roster.bench.experiments.tables import Table, cell, number
-from roster.config import METHODS
+from roster.config import METHODS, OWN_BACKBONES
 from roster.errors import ConfigError
 
 GOLD = "-gold"
@@ -82,10 +82,24 @@ def draw(items: Sequence[Measured]) -> Drawing:
         notes = [
             f"Precision/recall/F1 of the test split (distant match: of the training sentences). {SPREAD} "
             f"The deviation is that of F1. Encoder: {backbone}; published figures have RoBERTa-base.",
+            *_own_encoders(arms),
             *later,
         ]
         tables.append(Table(slug("main", backbone), f"Main results with {backbone}", head, lines, notes))
     return Drawing(tables)
+
+
+def _own_encoders(arms: Sequence[str]) -> list[str]:
+    """The rows that have another encoder than the table.
+
+    >>> _own_encoders(["roster", "bilstm-crf-gold"])
+    ['BiLSTM-CNN-CRF on gold labels has its own encoder (bilstm-cnn), the published one too.']
+    """
+    return [
+        f"{NAMES.get(arm, arm)} has its own encoder ({OWN_BACKBONES[method]}), the published one too."
+        for arm in arms
+        if (method := arm.removesuffix(GOLD)) in OWN_BACKBONES
+    ]
 
 
 def _scores(items: Sequence[Measured]) -> str:

@@ -15,7 +15,7 @@ BERTS = ("bert", *ROBERTAS)
 
 
 class NotStackableError(Exception):
-    """Says what about an encoder is not as in BERT."""
+    """Says what about an encoder is not as in BERT, or about the heads on it not linear."""
 
 
 @dataclass(frozen=True)

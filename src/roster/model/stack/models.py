@@ -12,10 +12,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, Model
+from roster.model.heads import STACKABLE, Model
 from roster.model.reading import TOKENS
 from roster.model.stack import ops
-from roster.model.stack.family import Weight, encoder_weights, shape_of
+from roster.model.stack.family import NotStackableError, Weight, encoder_weights, shape_of
 from roster.model.stack.parameters import Group, Parameters
 
 
@@ -24,6 +24,8 @@ class Stack:
 
     def __init__(self, plain: Model, k: int, dtype: torch.dtype, device: torch.device,
                  *, training: bool = True):  # fmt: skip
+        if plain.kind not in STACKABLE:
+            raise NotStackableError(f"its heads are of the kind {plain.kind}")
         self.kind, self.k, self.dtype, self.device = plain.kind, k, dtype, device
         self.shape = shape_of(plain.encoder.config)
         self.head_dropout = plain.dropout.p
@@ -90,7 +92,7 @@ class Stack:
 
     def outputs(self, logits: Tensor) -> Any:
         """Raw logits [..., classes] as the plain model's `forward` gives them."""
-        return HEADS[self.kind].outputs(logits)
+        return STACKABLE[self.kind].outputs(logits)
 
     @torch.no_grad()
     def read(self, corpus: DeviceCorpus, *, predicting: bool = False) -> Tensor:
@@ -135,4 +137,4 @@ class Stack:
 
     def _probabilities(self, logits: Tensor, row: Tensor) -> Tensor:
         """Of words in order; `row` [words] tells those of one window."""
-        return HEADS[self.kind].distributions(self.outputs(logits), row)
+        return STACKABLE[self.kind].distributions(self.outputs(logits), row)

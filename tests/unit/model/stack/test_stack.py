@@ -65,6 +65,12 @@ def test_it_reads_as_the_plain_models_do(
         torch.testing.assert_close(p, read_probabilities(model, corpus), rtol=1e-4, atol=1e-5)
 
 
+def test_a_crf_is_refused(tiny: Path) -> None:
+    """A stack has no transitions: it would read each word by itself, and lose them on the way back."""
+    with pytest.raises(NotStackableError, match="kind crf"):
+        Stack.of(members(tiny, "crf", 2), torch.float32, CPU)
+
+
 @pytest.mark.parametrize("name", STACKABLE)
 def test_weights_come_back_as_they_went_in(name: str, backbones: dict[str, Path]) -> None:
     models = members(backbones[name], "two-heads", 2)
