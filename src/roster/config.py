@@ -112,6 +112,9 @@ class NoiseRobust:
     remove_entities: bool = option(
         False, "remove noisy entity labels from the entity head's loss too, not only from the type head's"
     )
+    phrases: bool = option(
+        True, "leave the words of phrases of unknown type out of the loss; off: they are O, as in the paper"
+    )
     drop_o: float = option(
         0.5, "share of the O labels left out of the loss, drawn once per model", low=0, high=1
     )

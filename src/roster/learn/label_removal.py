@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import torch
 from torch import Tensor
+
+from roster.corpus.sentence import Sentence
 
 
 def label_weights(
@@ -31,6 +35,24 @@ def label_weights(
     vouched = e > tau if remove_entities else torch.ones_like(entity)
     w_e = torch.where(entity, vouched | guarded[y], 1 - e > tau).float()
     return w_e, w_t
+
+
+def words_of_phrases(sentences: Iterable[Sentence]) -> np.ndarray:
+    """A mask of the words that have no label but lie in a phrase of unknown type: maybe an entity, maybe not.
+
+    >>> from roster.corpus.sentence import Span
+    >>> one = Sentence.from_words("Ada has a red blood cell".split(), [Span(0, 1, "PER")])
+    >>> words_of_phrases([one.with_spans(one.spans, [Span(3, 6, "")])]).astype(int)
+    array([0, 0, 0, 1, 1, 1])
+    """
+    parts = [np.zeros(0, bool)]
+    for sentence in sentences:
+        row = np.zeros(len(sentence), bool)
+        for value, spans in ((True, sentence.unknown), (False, sentence.spans or ())):
+            for span in spans:
+                row[span.start : span.end] = value
+        parts.append(row)
+    return np.concatenate(parts)
 
 
 def dropped_o(

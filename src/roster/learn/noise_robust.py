@@ -23,7 +23,8 @@ from roster.model.heads import split_joint
 class NoiseRobustObjective(Objective):
     """GCE on the labels that are left; every U batches the disbelieved ones are removed anew; gold ones stay.
 
-    One seed for each model: every one leaves out O words of its own, and removes labels for itself.
+    One seed for each model: every one leaves out O words of its own, and removes labels for itself. Of words
+    that are `unlabelled` nobody says that they are `O`: they are in no loss.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class NoiseRobustObjective(Objective):
         seeds: Sequence[int],
         mask: Disguise,
         gold: Gold | None = None,
+        unlabelled: np.ndarray | None = None,
     ):
         super().__init__(corpus, gold)
         self.config, self.disguise = config, mask  # type: ignore[method-assign, assignment]
@@ -42,6 +44,8 @@ class NoiseRobustObjective(Objective):
         for row, seed in zip(seen, seeds, strict=True):
             generator = np.random.default_rng(seed)
             row[noisy] = ~dropped_o(labels[noisy], config.drop_o, generator, config.max_o)
+        if unlabelled is not None:
+            seen[:, unlabelled] = False
         self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)

@@ -165,6 +165,26 @@ def test_noise_robust_never_drops_nor_removes_gold(task: Task) -> None:
         )
 
 
+def test_words_of_phrases_are_in_no_loss(task: Task) -> None:
+    """Before and after a removal; gold words and labelled ones are untouched."""
+    labels = io_classes(task.sentences, task.types)
+    config = NoiseRobust(update_every=5, drop_o=0.0)
+    unlabelled = (labels == 0) & ~task.gold.fixed.numpy() & (np.arange(len(labels)) % 3 == 0)
+    assert unlabelled.any()
+    mask = input_mask(0.0, task.encoder, CPU)
+    objective = NoiseRobustObjective(task.corpus, labels, config, [1], mask, task.gold, unlabelled)
+
+    class Sure:  # that nothing is an entity
+        k = 1
+
+        def read(self, corpus: Any) -> Tensor:
+            return torch.tensor([1.0, 0.0, 0.0]).expand(1, corpus.n_words, 3)
+
+    for step in (0, 5):
+        objective.prepare(Sure(), step, everything)  # type: ignore[arg-type]
+        assert torch.equal(objective.w_e[0] == 0, torch.from_numpy(unlabelled))
+
+
 def places(task: Task, k: int = 1) -> tuple[Tensor, Tensor]:
     """A batch with words of both kinds, some of them absent."""
     generator = torch.Generator().manual_seed(4)
