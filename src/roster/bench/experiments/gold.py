@@ -28,7 +28,7 @@ def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_ST
                 found.append(Row(ROSTER, asked.point(data, seed, "roster", change=given), n))
                 found.append(Row(BOTH, asked.point(data, seed, "fine-tune", change=given), n))
                 if n:
-                    alone = gold_fine_tuning(asked, data, seed, n, every, least_steps)
+                    alone = gold_fine_tuning(asked, data, seed, n, least_steps)
                     found.append(Row(ALONE, alone, n))
     return found
 

@@ -8,7 +8,8 @@ from roster.bench.experiments import published
 from roster.bench.experiments.data import dataset_of
 from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
 from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import DISTANT_MATCH, Change
+from roster.bench.experiments.point import DISTANT_MATCH, Change, Point
+from roster.bench.experiments.supervised import gold_fine_tuning
 from roster.bench.experiments.tables import Table, cell, number
 from roster.config import METHODS, OWN_BACKBONES
 from roster.errors import ConfigError
@@ -49,10 +50,15 @@ def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
                     f"there is no method '{method}'; the methods are {DISTANT_MATCH}, {', '.join(METHODS)}, "
                     f"and each with {GOLD} after its name"
                 )
-            change = Change(labels="gold") if method.endswith(GOLD) else None
             for seed in asked.seeds if method != DISTANT_MATCH else asked.seeds[:1]:
-                found.append(Row(method, asked.point(data, seed, learned, change=change)))
+                found.append(Row(method, _point(asked, data, seed, learned, method.endswith(GOLD))))
     return found
+
+
+def _point(asked: Asked, data: str, seed: int, method: str, gold: bool) -> Point:
+    if gold and method == "fine-tune":
+        return gold_fine_tuning(asked, data, seed)
+    return asked.point(data, seed, method, change=Change(labels="gold") if gold else None)
 
 
 def draw(items: Sequence[Measured]) -> Drawing:

@@ -25,6 +25,7 @@ from roster.scores import evaluate_sentences
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 SCORES = ("precision", "recall", "f1")
+KEPT = ("peak_memory", "peak_gpu_memory", "curve", "type_targets")
 Log = Callable[[str], None]
 
 
@@ -177,7 +178,7 @@ def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any
 def _stage(facts: Mapping[str, Any]) -> dict[str, Any]:
     scores = {split: {key: found[key] for key in SCORES} for split, found in facts["scores"].items()}
     kept = {"seconds": facts.get("seconds"), "scores": scores}
-    return {**kept, **{name: facts[name] for name in ("curve", "type_targets") if name in facts}}
+    return {**kept, **{name: facts[name] for name in KEPT if name in facts}}
 
 
 def _gpu() -> str | None:

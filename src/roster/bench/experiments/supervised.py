@@ -16,8 +16,9 @@ from roster.bench.experiments.tables import Table, cell
 from roster.config import load_config
 
 SIZES = (100, 300, 1000, 3000)
-LEAST_STEPS = 600
-"""Few sentences are gone through more often, or the curve would show how short a training is."""
+EPOCHS, LEAST_STEPS = 3, 600
+"""Gold sentences are gone through three times, few of them more often: or the curve would show how short a
+training is."""
 SUPERVISED, DISTANT = "fine-tuning on gold labels", "RoSTER on distant labels"
 
 
@@ -28,16 +29,20 @@ def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_ST
         every = len(gold_sentences(dataset_of(data)))
         for n in (*sorted(n for n in sizes if n < every), every):
             for seed in asked.seeds:
-                found.append(Row(SUPERVISED, gold_fine_tuning(asked, data, seed, n, every, least_steps), n))
+                found.append(Row(SUPERVISED, gold_fine_tuning(asked, data, seed, n, least_steps), n))
         found += [Row(DISTANT, asked.point(data, seed)) for seed in asked.seeds]
     return found
 
 
-def gold_fine_tuning(asked: Asked, data: str, seed: int, n: int, every: int, least_steps: int) -> Point:
+def gold_fine_tuning(
+    asked: Asked, data: str, seed: int, first: int = 0, least_steps: int = LEAST_STEPS
+) -> Point:
+    """On the first of the gold sentences, or on all. The preset's own number of epochs is for labels that a
+    model should not learn by heart."""
     config = load_config(preset=asked.preset(data), overrides=asked.overrides)
-    per_epoch = math.ceil(n / config.optimiser.batch_size)
-    epochs = max(config.fine_tune.epochs, math.ceil(least_steps / per_epoch))
-    change = Change(labels="gold", first=0 if n == every else n)
+    n = first or len(gold_sentences(dataset_of(data)))
+    epochs = max(EPOCHS, math.ceil(least_steps / math.ceil(n / config.optimiser.batch_size)))
+    change = Change(labels="gold", first=first)
     return asked.point(data, seed, "fine-tune", {"fine_tune.epochs": epochs}, change)
 
 
