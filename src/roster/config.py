@@ -126,8 +126,8 @@ class NoiseRobust:
     )
     o_labels: str = option(
         "random",
-        "which O labels drop_o and max_o leave in the loss. random: drawn once per model; top: those the "
-        "model is surest of, chosen anew every U batches, against entities that the dictionary lacks",
+        "which O labels drop_o and max_o leave in the loss. random: drawn once per model; top: the believed "
+        "ones most like entities, chosen anew every U batches (top negatives)",
         choices=("random", "top"),
     )
     pu: bool = option(

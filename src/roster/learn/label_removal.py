@@ -74,14 +74,17 @@ def _dropped(o: int, entity: int, share: float, most: float) -> int:
     return max(size, o - int(most * entity)) if most else size
 
 
-def top_o(e: Tensor, labels: Tensor, share: float, most: float = 0.0) -> Tensor:
-    """1 for the words that stay in the loss: all with an entity label, and the surest of the others.
+def top_o(e: Tensor, labels: Tensor, share: float, most: float, tau: float) -> Tensor:
+    """1 for the words that stay in the loss: all with an entity label, and the top negatives of the others.
 
-    As many `O` words as `dropped_o` leaves are chosen, but those with the highest p(O) = 1 - e among all that
-    were read: an entity that the dictionary lacks looks less like `O` than most, and is not learned as one.
+    Top negatives (Xu et al. 2023) are the `O` words most like the entities, all types together, which here is
+    the entity head's `e`. Words that an entity missing from the dictionary may be are still more like them:
+    what the model does not believe to be `O`, 1 - e <= tau, is never chosen. As many are as `dropped_o`
+    leaves, or fewer where fewer are believed.
     """
     o = (labels == 0).nonzero().squeeze(1)
     kept = len(o) - _dropped(len(o), len(labels) - len(o), share, most)
+    believed = o[1 - e[o] > tau]
     seen = (labels > 0).float()
-    seen[o[e[o].argsort(stable=True)[:kept]]] = 1.0
+    seen[believed[e[believed].argsort(descending=True, stable=True)[:kept]]] = 1.0
     return seen

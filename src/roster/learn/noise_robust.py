@@ -44,8 +44,9 @@ class NoiseRobustObjective(Objective):
         for row, seed in zip(seen, seeds, strict=True):
             generator = np.random.default_rng(seed)
             row[noisy] = ~dropped_o(labels[noisy], config.drop_o, generator, config.max_o)
-        if unlabelled is not None:
-            seen[:, unlabelled] = False
+        labelled = np.ones(len(labels), bool) if unlabelled is None else ~unlabelled
+        seen &= labelled
+        self.labelled = torch.from_numpy(labelled).to(corpus.device)
         self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)
@@ -64,8 +65,9 @@ class NoiseRobustObjective(Objective):
     def _renew(self, member: int, words: Tensor | slice, e: Tensor, r: Tensor) -> None:
         c, labels, fixed = self.config, self.labels[words], self.gold.fixed[words]
         if c.o_labels == "top":
-            seen = torch.ones_like(e)
-            seen[~fixed] = top_o(e[~fixed], labels[~fixed], c.drop_o, c.max_o)
+            free = ~fixed & self.labelled[words]
+            seen = fixed.float()
+            seen[free] = top_o(e[free], labels[free], c.drop_o, c.max_o, c.tau)
             self.seen[member, words] = self.w_e[member, words] = seen
         if c.remove_labels:
             w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, c.remove_entities)

@@ -162,7 +162,7 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
             mask = input_mask(0.0, task.encoder, CPU)
             objective = NoiseRobustObjective(task.corpus, labels, config, [3], mask)
             if config.o_labels == "top":
-                objective.w_e.copy_(top_o(e, objective.labels, config.drop_o))
+                objective.w_e.copy_(top_o(e, objective.labels, config.drop_o, config.max_o, config.tau))
             if objective.confidence is not None:
                 objective.confidence.renew(0, slice(None), e)
             return objective

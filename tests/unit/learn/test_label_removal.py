@@ -136,14 +136,22 @@ def test_dropped_o_is_another_draw_for_each_seed() -> None:
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.1, 0.2, 0.5, 0.9])), max_size=30),
     st.floats(0, 1),
     st.sampled_from([0.0, 0.5, 3.0]),
+    st.sampled_from([0.0, 0.3, 0.7]),
 )
-def test_the_surest_o_words_stay(words: list[tuple[int, float]], share: float, most: float) -> None:
-    """As many as a random choice would leave, and none that looks more like an entity than one that went."""
+def test_the_top_negatives_stay(
+    words: list[tuple[int, float]], share: float, most: float, tau: float
+) -> None:
+    """At most as many as a random choice would leave; none that is not believed; none that is less like an
+    entity than a believed one that went."""
     labels = np.array([label for label, _ in words], np.int64)
     e = torch.tensor([e for _, e in words])
-    seen = top_o(e, torch.from_numpy(labels), share, most).numpy()
+    seen = top_o(e, torch.from_numpy(labels), share, most, tau).numpy()
     assert seen[labels > 0].all()
-    assert seen.sum() == (~dropped_o(labels, share, np.random.default_rng(0), most)).sum()
-    stays, goes = e.numpy()[(labels == 0) & (seen == 1)], e.numpy()[seen == 0]
+    believed = (labels == 0) & (1 - e > tau).numpy()
+    chosen = (labels == 0) & (seen == 1)
+    assert not (chosen & ~believed).any()
+    random = ((labels == 0) & ~dropped_o(labels, share, np.random.default_rng(0), most)).sum()
+    assert chosen.sum() == min(random, believed.sum())
+    stays, goes = e.numpy()[chosen], e.numpy()[believed & ~chosen]
     if len(stays) and len(goes):
-        assert stays.max() <= goes.min()
+        assert stays.min() >= goes.max()
