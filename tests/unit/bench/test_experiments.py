@@ -20,13 +20,13 @@ from roster.bench.experiments.drawing import Measured, measured
 from roster.bench.experiments.figures import Figure, Line, save
 from roster.bench.experiments.gallery import EXPERIMENTS, experiment, save_all
 from roster.bench.experiments.plan import Asked, Planned, Row, planned, stored
-from roster.bench.experiments.point import Change, Point, key_of, same_settings, settings
+from roster.bench.experiments.point import SECTIONS, Change, Point, key_of, same_settings, settings
 from roster.bench.experiments.store import VERSION, Results
 from roster.bench.experiments.supervised import worth
 from roster.bench.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
 from roster.bench.thinning import thin
 from roster.cli.benchmarks.experiments import SUMMARIES
-from roster.config import load_config
+from roster.config import METHODS, Config, load_config
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError, DataError, RosterError
 
@@ -71,6 +71,31 @@ def test_a_key_is_of_all_that_decides_the_result() -> None:
         key_of(replace(POINT, curves=(("self-training", 5),)), "d", "b"),
     ]
     assert len({same, *others}) == len(others) + 1
+
+
+def test_a_key_is_of_what_the_method_uses() -> None:
+    assert set(SECTIONS) == set(METHODS)
+    sections = {name for name, value in Config().as_dict().items() if isinstance(value, dict)}
+    assert sections == {
+        "backbone",
+        "optimiser",
+        "gold",
+        "bilstm",
+        *(s for own in SECTIONS.values() for s in own),
+    }
+    for method in METHODS:
+        point = replace(POINT, method=method, overrides=())
+        changes = {
+            "noise_robust.q": 0.5, "ensemble.models": 2, "augmentation.mask": 0.3, "self_training.epochs": 9,
+            "fine_tune.epochs": 9, "bond.epochs": 9, "autoner.epochs": 9, "bilstm_crf.epochs": 9,
+            "bilstm.hidden": 9, "optimiser.batch_size": 9, "backbone.max_length": 99,
+        }  # fmt: skip
+        for name, value in changes.items():
+            section = name.partition(".")[0]
+            own = section in (*SECTIONS[method], "optimiser", "backbone")
+            own |= section == "bilstm" and method == "bilstm-crf"
+            other = replace(point, overrides=((name, value),))
+            assert (key_of(other, "d", "b") != key_of(point, "d", "b")) == own, (method, name)
 
 
 def test_a_result_outlives_new_options_but_not_another_default() -> None:

@@ -6,13 +6,22 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from roster.config import OWN_BACKBONES, Config, load_config
+from roster.config import BILSTM_CNN, OWN_BACKBONES, Config, from_dict, load_config
 from roster.files import fingerprint
 
 DISTANT_MATCH = "distant-match"
 """No method: the distant labels themselves, scored where the training sentences have gold labels too."""
 PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
 """Options that say where a file lies. What counts is what is in it, and of that there are fingerprints."""
+
+SECTIONS = {
+    "roster": ("noise_robust", "ensemble", "augmentation", "self_training"),
+    "fine-tune": ("fine_tune",),
+    "bond": ("bond",),
+    "autoner": ("autoner",),
+    "bilstm-crf": ("bilstm_crf",),
+}
+"""Which sections of the config are a method's own."""
 
 
 @dataclass(frozen=True)
@@ -73,28 +82,36 @@ class Point:
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """Every option by its full name, but for those that say where a file lies.
+    """Every option that the method uses by its full name, but for those that say where a file lies.
 
-    >>> settings(Config())["noise_robust.q"], "backbone.name" in settings(Config())
-    (0.7, False)
+    >>> found = settings(Config())
+    >>> found["noise_robust.q"], "backbone.name" in found, "bond.epochs" in found
+    (0.7, False, False)
     """
+    used = {"backbone", "optimiser", "gold", *SECTIONS[config.method]}
+    if config.backbone.name == BILSTM_CNN:
+        used.add("bilstm")
     found: dict[str, Any] = {}
     for name, value in config.as_dict().items():
-        inner = value if isinstance(value, dict) else None
-        found.update({name: value} if inner is None else {f"{name}.{key}": v for key, v in inner.items()})
+        if not isinstance(value, dict):
+            found[name] = value
+        elif name in used:
+            found.update({f"{name}.{key}": inner for key, inner in value.items()})
     return {name: value for name, value in found.items() if name not in PLACES}
 
 
 def key_of(point: Point, data: str, backbone: str) -> str:
     """The name of a point's result. `data` and `backbone` are fingerprints.
 
-    Of the config those options count that are not at their default: so results outlive an option that a later
-    version adds. `same_settings` tells where a default has changed meanwhile.
+    Of the config those options count that the method uses and that are not at their default: results outlive
+    another value of another method, and an option that a later version adds. `same_settings` tells where a
+    default has changed meanwhile.
     """
     if not point.trains:
         return fingerprint(DISTANT_MATCH, data)
-    usual, now = settings(Config()), settings(point.config())
-    chosen = {name: value for name, value in now.items() if value != usual.get(name)}
+    config = point.config()
+    usual = settings(from_dict({"method": config.method, "backbone": {"name": config.backbone.name}}))
+    chosen = {name: value for name, value in settings(config).items() if value != usual.get(name)}
     return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves))
 
 
