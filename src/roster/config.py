@@ -103,6 +103,12 @@ class NoiseRobust:
     learning_rate: float = option(3e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
     q: float = option(0.7, "GCE's exponent: 0 is cross entropy, 1 is mean absolute error", low=0, high=1)
+    plain_epochs: int = option(
+        0,
+        "passes with plain cross entropy and without removal at first: where labels are sparse, GCE from the "
+        "start learns that nothing is an entity",
+        low=0,
+    )
     tau: float = option(0.7, "a label stays while the model gives it more than this", low=0, high=1)
     remove_labels: bool = option(True, "remove noisy labels")
     update_every: int = option(200, "batches between two removals (U)", low=1)
@@ -484,6 +490,12 @@ def _check(config: Config) -> Config:
         raise ConfigError(
             "'augmentation.dictionary' is read only where 'augmentation.by' is 'names'; set that too, or "
             "leave it empty"
+        )
+    robust = config.noise_robust
+    if robust.plain_epochs >= robust.epochs:
+        raise ConfigError(
+            f"'noise_robust.plain_epochs' is {robust.plain_epochs}, of {robust.epochs} 'noise_robust.epochs': no "
+            "pass would be robust against noise; leave one at least"
         )
     if config.noise_robust.curriculum and (not config.ensemble.enabled or config.ensemble.models < 2):
         raise ConfigError(

@@ -87,6 +87,7 @@ class CurriculumObjective(NoiseRobustObjective):
         super()._renew_confidence(0, slice(None), torch.from_numpy(1 - y[:, 0]).to(corpus.device))
 
     def start_epoch(self, models: Models, epoch: int) -> None:
+        super().start_epoch(models, epoch)
         self.admitted.copy_(self.place < portion(epoch, self.config.epochs, self.config.curriculum))
 
     def _renew_confidence(self, member: int, words: Tensor | slice, e: Tensor) -> None:

@@ -13,7 +13,7 @@ from roster.config import NoiseRobust
 from roster.learn.gold import Gold
 from roster.learn.label_removal import dropped_o, label_weights, top_o
 from roster.learn.loop import Coming, Models, Objective, read_coming
-from roster.learn.losses import entity_loss, noise_robust_loss, type_loss
+from roster.learn.losses import noise_robust_loss, type_loss
 from roster.learn.masking import Disguise
 from roster.learn.positive_unlabelled import Confidence, pu_risk
 from roster.model.batches import DeviceCorpus
@@ -22,6 +22,9 @@ from roster.model.heads import split_joint
 
 class NoiseRobustObjective(Objective):
     """GCE on the labels that are left; every U batches the disbelieved ones are removed anew; gold ones stay.
+
+    With `plain_epochs`, cross entropy on all of them at first. GCE pays little heed to labels that a model
+    finds unlikely, and where entity labels are few, it finds all of them unlikely at first.
 
     One seed for each model: every one leaves out O words of its own, and removes labels for itself. Of words
     that are `unlabelled` nobody says that they are `O`: they are in no loss.
@@ -50,12 +53,18 @@ class NoiseRobustObjective(Objective):
         self.seen = torch.from_numpy(seen).to(corpus.device).float()
         self.w_e = self.seen.clone()
         self.w_t = (self.labels > 0).float().repeat(len(seeds), 1)
+        self.plain = torch.zeros((), dtype=torch.bool, device=corpus.device)
+        self.epoch = 0
         self.confidence = Confidence(self.labels, len(seeds)) if config.pu else None
+
+    def start_epoch(self, models: Models, epoch: int) -> None:
+        self.epoch = epoch
+        self.plain.fill_(epoch < self.config.plain_epochs)  # a captured step reads it
 
     def prepare(self, models: Models, step: int, coming: Coming) -> None:
         """Before batch number `step`: w_i <- 1[f_{i, y_i} > tau] of the words until the next time."""
         c = self.config
-        reads = c.remove_labels or c.o_labels == "top" or c.pu
+        reads = (c.remove_labels or c.o_labels == "top" or c.pu) and self.epoch >= c.plain_epochs
         if not reads or step == 0 or step % c.update_every:
             return
         rows = coming(c.update_every)
@@ -85,12 +94,13 @@ class NoiseRobustObjective(Objective):
         counted = self.counted(words, present)
         w_e, w_t = (w.gather(1, words) * counted for w in (self.w_e, self.w_t))
         labels, q = self.labels[words], self.config.q
-        if self.confidence is None:
-            return noise_robust_loss(b, z, labels, w_e, w_t, q)
-        usual = entity_loss(b, labels, w_e, q)
-        return torch.where(self.confidence.prior > 0, self._risk(b, words, counted), usual) + type_loss(
-            z, labels, w_t, q
-        )
+        robust = noise_robust_loss(b, z, labels, w_e, w_t, q)
+        if self.confidence is not None:
+            risk = self._risk(b, words, counted) + type_loss(z, labels, w_t, q)
+            robust = torch.where(self.confidence.prior > 0, risk, robust)
+        if not self.config.plain_epochs:
+            return robust
+        return torch.where(self.plain, noise_robust_loss(b, z, labels, w_e, w_t, 0.0), robust)
 
     def _risk(self, b: Tensor, words: Tensor, counted: Tensor) -> Tensor:
         """Unlabelled are all O words but those left out by `drop_o`: which of them to believe is for the risk

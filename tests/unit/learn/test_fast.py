@@ -88,6 +88,7 @@ def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", 3, noise_robust),
     "noise-robust, top": ("two-heads", 3, lambda task: noise_robust(task, o_labels="top")),
+    "noise-robust, plain first": ("two-heads", 3, lambda task: noise_robust(task, plain_epochs=1)),
     "noise-robust, pu": ("two-heads", 3, lambda task: noise_robust(task, pu=True)),
     "distillation": ("two-heads", 1, lambda task: DistillationObjective(task.corpus, targets(task))),
     "self-training": ("two-heads", 1, self_training),
@@ -154,7 +155,8 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
     if name.startswith("noise-robust"):
         # The loops draw their masks in shapes of their own.
         o_labels = "top" if name.endswith("top") else "random"
-        config = NoiseRobust(mask_inputs=0.0, pu=name.endswith("pu"), o_labels=o_labels)
+        plain = int(name.endswith("plain first"))
+        config = NoiseRobust(mask_inputs=0.0, pu=name.endswith("pu"), o_labels=o_labels, plain_epochs=plain)
         labels = io_classes(task.sentences, task.types)
         e = torch.from_numpy(1 - targets(task)[:, 0])
 

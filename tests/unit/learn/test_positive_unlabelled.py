@@ -262,6 +262,48 @@ def recall(task: Task, toy: list[Sentence], **options: Any) -> tuple[float, floa
     return float(found[gold].float().mean()), float(found[~gold].float().mean())
 
 
+def test_cross_entropy_at_first(task: Task) -> None:
+    """In the plain epochs nothing is removed and every label counts in full; then all is as without them."""
+    options: dict[str, Any] = {"remove_labels": True, "q": 0.6, "tau": 0.4}
+    objective, robust = objective_of(task, plain_epochs=2, **options), objective_of(task, **options)
+    plain = objective_of(task, q=0.0)
+    model = task.new_model("two-heads", 0).eval()
+    with torch.no_grad():
+        model.entity_head.weight.mul_(30)
+    words = torch.arange(40).unsqueeze(0)
+    b, z = torch.randn(1, 40), torch.randn(1, 40, 2)
+    present = torch.ones(1, 40)
+    for epoch in range(3):
+        for one in (objective, robust):
+            one.start_epoch(PlainModels(model, "float32"), epoch)
+            one.prepare(PlainModels(model, "float32"), 5 * (epoch + 1), everything)
+        same = plain if epoch < 2 else robust
+        assert torch.equal(objective.w_e, same.w_e)
+        assert torch.equal(objective.loss([(b, z)], words, present), same.loss([(b, z)], words, present))
+    assert not torch.equal(robust.w_e, plain.w_e)
+
+
+def test_few_labels_are_learned_with_cross_entropy_at_first(toy: list[Sentence], tiny: Path) -> None:
+    """A dictionary of two names. GCE alone gives their labels up."""
+    few = [s.with_spans([x for x in s.spans or () if s.span_text(x) in ("Oslo", "Rome")]) for s in toy]
+    overrides = {"backbone.name": str(tiny), "backbone.max_length": 32, "optimiser.device": "cpu"}
+    task = Task.build(load_config(overrides=overrides), ("LOC",), few, {})
+    labelled = torch.from_numpy(io_classes(few, task.types) > 0)
+    assert 0.05 < labelled.float().mean() < 0.1
+
+    def found(**options: Any) -> tuple[float, float]:
+        model = task.new_model("two-heads", 1)
+        objective = objective_of(task, epochs=16, **options)
+        fit(PlainModels(model, "float32"), objective, Schedule(16, 5e-3), Optimiser(8), 0, description="")
+        e = read_probabilities(model, task.corpus)[:, 0] < 0.5
+        return float(e[labelled].float().mean()), float(e[~labelled].float().mean())
+
+    assert found() == (0.0, 0.0)
+    recall, wrong = found(plain_epochs=8)
+    assert recall > 0.9
+    assert wrong < 0.05
+
+
 def test_the_risk_finds_what_has_no_label(task: Task, toy: list[Sentence]) -> None:
     usual = recall(task, toy)
     assert usual[0] < 0.6
