@@ -114,7 +114,7 @@ def _task(
         if config.method == "autoner":
             check_phrases(sentences, config.autoner)
         task = Task.build(config, task_types(config, dataset), sentences, report, run.log, is_gold)
-        if config.augments and config.augmentation.by != "names" and not run.results:
+        if config.masked_lm is not None and not run.results:
             task.masked_lm  # noqa: B018
         if config.method == "bond":
             bond_schedule(task)
