@@ -295,6 +295,13 @@ class Config:
         """Whether `augmentation` has any effect: only RoSTER's self-training augments sentences."""
         return self.method == "roster" and self.self_training.enabled and self.augmentation.enabled
 
+    @property
+    def masked_lm(self) -> str | None:
+        """The masked language model that rewrites sentences, by name or folder; None where none does."""
+        if not self.augments or self.augmentation.by == "names":
+            return None
+        return self.augmentation.masked_lm or self.backbone.name
+
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

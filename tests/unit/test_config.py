@@ -235,3 +235,19 @@ def test_an_unknown_preset() -> None:
 def test_defaults_are_allowed() -> None:
     assert from_dict({}) == Config() == load_config()
     assert from_dict(Config().as_dict()) == Config()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        ({}, "b"),
+        ({"augmentation.by": "trained"}, "b"),
+        ({"augmentation.masked_lm": "lm"}, "lm"),
+        ({"augmentation.by": "names"}, None),
+        ({"augmentation.masked_lm": "lm", "augmentation.enabled": False}, None),
+        ({"augmentation.masked_lm": "lm", "self_training.enabled": False}, None),
+        ({"augmentation.masked_lm": "lm", "method": "bond"}, None),
+    ],
+)
+def test_which_masked_language_model(overrides: dict[str, Any], expected: str | None) -> None:
+    assert load_config(overrides={"backbone.name": "b", **overrides}).masked_lm == expected

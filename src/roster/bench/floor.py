@@ -213,13 +213,16 @@ def _member(config: Config, counter: Counter) -> list[Phase]:
 
 
 def _self_training(config: Config, counter: Counter, lm: Encoder) -> list[Phase]:
-    """Soft labels before each U'-th batch, the first one too; augmentations before each epoch."""
+    """Soft labels before each U'-th batch, the first one too; augmentations before each epoch.
+
+    Other names are drawn, which takes no operations; sentences with them count as long as they were.
+    """
     stage, settings, augmentation = "self-training", config.self_training, config.augmentation
     found = [
         *counter.training(stage, settings.epochs, copies=2 if augmentation.enabled else 1),
         counter.renewals(stage, "soft labels", settings.epochs, settings.update_every, first=0),
     ]
-    if augmentation.enabled:
+    if config.masked_lm is not None:
         corpus = counter.corpus
         positions = corpus.words if augmentation.by == "trained" else corpus.masked(augmentation.mask)
         operations = forward(lm, corpus) + language_model(lm, positions)

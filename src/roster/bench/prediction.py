@@ -25,7 +25,7 @@ from roster.bench.measure import (
     ratio,
     spread_of,
 )
-from roster.bench.predictors import SYSTEMS, Spacy, build_spacy, predict, stream
+from roster.bench.predictors import FITS, SYSTEMS, Spacy, build_spacy, predict, stream, unfit
 from roster.bench.report import Report, Row, cell, machine_line, note, table
 from roster.corpus.io import read
 from roster.errors import DataError, ModelError
@@ -42,7 +42,7 @@ NOTES = """\
 words/s: from sentences of words (pipeline: texts) to entities, tokenisation into sub-words counted, reading
 the file and loading not; some sentences are read beforehand. x: times as fast, run beside run.
 ours: roster.load(MODEL).find(sentences). pipeline: transformers' token classification with the encoder and
-heads of the first MODEL that has torch weights, one text at a time; pipeline-32: in batches of 32.
+heads of the first MODEL that it can take, one text at a time; pipeline-32: in batches of 32.
 spacy: the entity recogniser alone, on the same words, one sentence at a time; spacy-pipe: as a stream.
 memory: the most that the process held, Python and all libraries counted."""
 
@@ -236,17 +236,19 @@ def _cases(
     log: Callable[[str], None],
 ) -> list[Case]:
     cases = [Case(f"ours {name}", "ours", str(folder), name) for name, folder in folders.items()]
-    torch = next((name for name, folder in folders.items() if (folder / "model.safetensors").is_file()), None)
+    reasons = {name: unfit(folder) for name, folder in folders.items()}
+    fitting = next((name for name, why in reasons.items() if not why), None)
     made: Case | None = None
     for system in beside:
         if issubclass(SYSTEMS[system], Spacy):
             made = made or _spacy_case(spacy, text, place, limits, log)
             cases.append(replace(made, name=system, system=system))
-        elif torch is None:
-            why = Outcome(MISSING, {}, "no MODEL has torch weights, which it needs")
-            cases.append(Case(system, system, "", "", why))
+        elif fitting is None:
+            each = ", ".join(f"{name} {why}" for name, why in reasons.items())
+            missing = Outcome(MISSING, {}, f"no MODEL is {FITS}, with torch weights: {each}")
+            cases.append(Case(system, system, "", "", missing))
         else:
-            cases.append(Case(system, system, str(folders[torch]), torch))
+            cases.append(Case(system, system, str(folders[fitting]), fitting))
     return cases
 
 

@@ -25,7 +25,9 @@ WARM_UP = 64
 """Sentences that are read before the clock starts: the first batch of every system is slow."""
 BATCH = 32
 PIPELINE_KINDS = ("one-head", "two-heads")
-"""Models that can be a token classifier of transformers."""
+"""Heads that can be those of a token classifier of transformers."""
+FITS = f"{' or '.join(PIPELINE_KINDS)} on a transformer"
+"""What a model must be, in words."""
 
 
 class System(ABC):
@@ -155,17 +157,13 @@ def token_classifier(folder: Path) -> Any:
     """
     from transformers import AutoConfig, AutoModelForTokenClassification
 
-    from roster.backbone.words import is_word_level
     from roster.model.folder import read_facts
     from roster.model.weights import load_tensors
 
     facts = read_facts(folder)
-    word_level = is_word_level(folder)
-    if word_level or facts.kind not in PIPELINE_KINDS:
-        below = "a BiLSTM-CNN" if word_level else "a transformer"
+    if why := unfit(folder):
         raise ModelError(
-            f"{folder} is {facts.kind} on {below}; transformers' pipeline can only be compared for models "
-            f"that are {' or '.join(PIPELINE_KINDS)} on a transformer"
+            f"{folder} {why}; transformers' pipeline can only be compared for models that are {FITS}"
         )
     names = ["O", *facts.types]
     if facts.kind == "one-head":
@@ -179,6 +177,22 @@ def token_classifier(folder: Path) -> Any:
     heads = {name: t for name, t in tensors.items() if not name.startswith("encoder.")}
     model.classifier = _classifier(facts.kind, config.hidden_size, len(facts.types), heads)
     return model.eval()
+
+
+def unfit(folder: Path) -> str:
+    """Why a model can be no token classifier of transformers, to stand after its name; empty where it can."""
+    from roster.backbone.words import is_word_level
+    from roster.model.folder import read_facts
+
+    if not (folder / "model.safetensors").is_file():
+        return "has no torch weights"
+    try:
+        kind = read_facts(folder).kind
+    except ModelError:
+        return "cannot be read"
+    if is_word_level(folder):
+        return f"is {kind} on a BiLSTM-CNN"
+    return "" if kind in PIPELINE_KINDS else f"is {kind} on a transformer"
 
 
 def _classifier(kind: str, width: int, n_types: int, weights: dict[str, Any]) -> Any:

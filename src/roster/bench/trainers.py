@@ -9,7 +9,7 @@ from typing import Any
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_architecture, load_tokenizer, max_positions
 from roster.bench import floor as least
-from roster.config import from_dict
+from roster.config import BILSTM_CNN, from_dict
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
 from roster.model.ceilings import measure_ceilings
@@ -79,13 +79,14 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
     yield from look(config)
     chosen = from_dict(config)
     name = chosen.backbone.name
-    architectures = [load_architecture(one) for one in (name, chosen.augmentation.masked_lm or name)]
-    encoder, lm = map(least.Encoder.of, architectures)
-    if encoder is None or lm is None:
-        kinds = " and ".join(dict.fromkeys(one.model_type for one in architectures))
-        yield {"counted": [{"message": f"not counted for {kinds}"}] * len(datasets)}
+    encoder, lm = _sizes(name), _sizes(chosen.masked_lm or name)
+    if isinstance(encoder, str) or isinstance(lm, str):
+        kinds = " and ".join(dict.fromkeys(one for one in (encoder, lm) if isinstance(one, str)))
+        why = f"not counted for {kinds}, only for encoders built as BERT is"
+        yield {"counted": [{"message": why}] * len(datasets)}
         return
-    words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, max_positions(architectures[0]))
+    positions = max_positions(load_architecture(name))
+    words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, positions)
     weight = number_type(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
     counted = []
     for dataset in datasets:
@@ -96,3 +97,11 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
         listed = {"phases": [asdict(phase) for phase in work]}
         counted.append(listed if work else {"message": f"not counted for {chosen.method}"})
     yield {"counted": counted}
+
+
+def _sizes(name: str) -> least.Encoder | str:
+    """Of an encoder that is counted; of any other, its kind."""
+    if name == BILSTM_CNN:  # no folder has it, and no hub
+        return name
+    architecture = load_architecture(name)
+    return least.Encoder.of(architecture) or str(architecture.model_type)

@@ -102,7 +102,8 @@ class Task:
     @cached_property
     def masked_lm(self) -> Any:
         """The masked language model that writes augmentations."""
-        return load_masked_lm(self.config.augmentation.masked_lm or self.config.backbone.name)
+        assert self.config.masked_lm is not None
+        return load_masked_lm(self.config.masked_lm)
 
     def new_model(self, kind: str, seed: int) -> Any:
         """Pre-trained encoder, fresh heads; the heads follow from the seed, and an encoder without

@@ -93,12 +93,18 @@ def _train(
     run.log(
         f"data: {len(task.sentences)} sentences{of_them}, {task.corpus.n_words} words, "
         f"{task.corpus.encoded.n_windows} windows, types {', '.join(task.types)}; "
-        f"{reading.facts['seconds']:.1f} s; device {task.device}, {task.engine.name} engine"
+        f"{reading.facts['seconds']:.1f} s; device {task.device}, {_engines(task)}"
     )
     model = METHODS[config.method](task, run)
     save_model(
         run.folder / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
     )
+
+
+def _engines(task: Task) -> str:
+    """Who trains, in words; that of self-training only where it is another."""
+    first, last = task.engine.name, task.self_training_engine.name
+    return f"{first} engine" + (f" (self-training: {last})" if last != first else "")
 
 
 def _task(
@@ -114,7 +120,7 @@ def _task(
         if config.method == "autoner":
             check_phrases(sentences, config.autoner)
         task = Task.build(config, task_types(config, dataset), sentences, report, run.log, is_gold)
-        if config.augments and config.augmentation.by != "names" and not run.results:
+        if config.masked_lm is not None and not run.results:
             task.masked_lm  # noqa: B018
         if config.method == "bond":
             bond_schedule(task)

@@ -45,21 +45,25 @@ def has_bf16(cpuinfo: str) -> bool:
     return False
 
 
-def cores() -> int:
-    """How many cores this process may keep busy; `OMP_NUM_THREADS` has the last word, as it has for torch."""
+def cores(processes: int = 1) -> int:
+    """How many cores this process may keep busy, as one of so many that work side by side.
+
+    `OMP_NUM_THREADS` has the last word, as it has for torch, where it is the number of each process.
+    """
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdecimal() and int(asked) > 0:
         return int(asked)
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, math.ceil(min(bound, share_of_time())))
+    return max(1, math.ceil(min(bound, share_of_time())) // processes)
 
 
-def limit_threads() -> None:
+def limit_threads(processes: int = 1) -> None:
     """Gives torch no more threads than there are cores to run them; what was set lower stays."""
     import torch
 
-    if torch.get_num_threads() > cores():
-        torch.set_num_threads(cores())
+    allowed = cores(processes)
+    if torch.get_num_threads() > allowed:
+        torch.set_num_threads(allowed)
 
 
 @contextmanager

@@ -374,10 +374,12 @@ def test_worth_is_linear_in_the_logarithm() -> None:
     assert worth(sizes, f1, 0.62)[0] < 300  # the first time
 
 
-def item(arm: str, f1: float, seed: int = 1, x: float | None = None, **record: Any) -> Measured:
+def item(
+    arm: str, f1: float, seed: int = 1, x: float | None = None, data: str = "conll03", **record: Any
+) -> Measured:
     scores = {"test": {"precision": f1, "recall": f1, "f1": f1}}
     stages = {"self-training": {"scores": scores, **record}}
-    return Measured(arm, "conll03", "tiny", x, None, seed, {"scores": scores, "stages": stages})
+    return Measured(arm, data, "tiny", x, None, seed, {"scores": scores, "stages": stages})
 
 
 def test_main_stands_beside_the_paper() -> None:
@@ -397,6 +399,28 @@ def test_main_says_which_rows_have_an_encoder_of_their_own() -> None:
     own = [note for note in table.notes if "bilstm-cnn" in note]
     names = ["BiLSTM-CNN-CRF on gold labels", "BiLSTM-CNN-CRF on distant labels"]
     assert [note.partition(" has its own encoder")[0] for note in own] == names
+
+
+def test_main_says_which_encoders_the_published_figures_have() -> None:
+    """Of the rows that it has, and of no figure that is not known to have one: where nothing is learned,
+    or nothing was published, or (bc5cdr) before there was a RoBERTa."""
+    arms = ["distant-match", "fine-tune", "autoner", "bond", "roster", "bilstm-crf", "bilstm-crf-gold"]
+
+    def said(*items: Measured) -> list[str]:
+        (table,) = main.draw(items).tables
+        return [note for note in table.notes if note.startswith("Published figures")]
+
+    assert said(*(item(arm, 0.8) for arm in arms)) == [
+        "Published figures with RoBERTa-base: Fine-tuning on distant labels, BOND, RoSTER; with a BiLSTM: "
+        "AutoNER, BiLSTM-CNN-CRF on gold labels."
+    ]
+    assert said(item("autoner", 0.8)) == ["Published figures with a BiLSTM: AutoNER."]
+    both = [item("fine-tune-gold", 0.8, data=data) for data in ("conll03", "bc5cdr")]
+    assert said(*both, item("autoner", 0.8, data="bc5cdr"), item("autoner", 0.8)) == [
+        "Published figures with a BiLSTM: AutoNER; with RoBERTa-base: Fine-tuning on gold labels (conll03)."
+    ]
+    assert said(item("distant-match", 0.7), item("bilstm-crf", 0.8)) == []
+    assert said(item("roster", 0.8, data="other")) == []
 
 
 def test_published_figures_are_whole() -> None:

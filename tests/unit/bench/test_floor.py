@@ -106,6 +106,7 @@ SHORT = {
     [
         {},
         {"augmentation.by": "trained", "noise_robust.remove_labels": False},
+        {"augmentation.by": "names"},
         {"augmentation.enabled": False, "ensemble.enabled": False},
         {"self_training.enabled": False, "noise_robust.update_every": 8},
         {"method": "fine-tune", "fine_tune.epochs": 2},

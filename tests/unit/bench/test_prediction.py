@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from roster.bench.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Outcome
-from roster.bench.prediction import Case, PredictionReport, named, prepare, run, summary
+from roster.bench.prediction import Case, PredictionReport, Text, _cases, named, prepare, run, summary
 from roster.errors import DataError, ModelError
 
 ABOUT = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
@@ -75,7 +78,49 @@ def test_without_torch_weights_there_is_no_pipeline(tmp_path: Path) -> None:
     assert (pipeline["status"], pipeline["seconds"]) == (MISSING, None)
     assert report.failed() == ["ours m"]
     assert sum(line.startswith("ours m, run 1 of 2: failed") for line in said) == 1
-    assert "pipeline missing: no MODEL has torch weights" in " ".join(report.text().split())
+    assert "pipeline missing: no MODEL is one" in " ".join(report.text().split())
+
+
+def pipelines(models: Sequence[Path], tmp_path: Path) -> list[Case]:
+    """What would be measured of the pipeline beside these models."""
+    systems = ["pipeline", "pipeline-32"]
+    text = Text("t", tmp_path / "t.txt", 1, 1, 1)
+    folders = {folder.name: folder for folder in models}
+    found = _cases(folders, systems, None, text, tmp_path, Limits(9), lambda line: None)
+    assert [case.system for case in found] == [*["ours"] * len(models), *systems]
+    return found[len(models) :]
+
+
+@pytest.fixture
+def unfit(trained: Path, tmp_path: Path) -> list[Path]:
+    """A head and an encoder that the pipeline has no place for, an export, and a broken folder."""
+    crf, bilstm, broken = (
+        Path(shutil.copytree(trained, tmp_path / name)) for name in ("crf", "bilstm", "broken")
+    )
+    facts = json.loads((trained / "roster.json").read_text())
+    (crf / "roster.json").write_text(json.dumps({**facts, "kind": "crf"}))
+    (bilstm / "config.json").write_text(json.dumps({"model_type": "roster-bilstm-cnn"}))
+    (broken / "roster.json").write_text("{")
+    return [crf, bilstm, model(tmp_path / "export"), broken]
+
+
+def test_the_pipeline_takes_the_first_model_that_fits(
+    unfit: list[Path], trained: Path, tmp_path: Path
+) -> None:
+    later = Path(shutil.copytree(trained, tmp_path / "later"))
+    for case in pipelines([*unfit, trained, later], tmp_path):
+        assert (case.source, case.model, case.ready) == (str(trained), "model", None)
+
+
+def test_no_model_that_the_pipeline_can_take(unfit: list[Path], tmp_path: Path) -> None:
+    for case in pipelines(unfit, tmp_path):
+        assert case.ready == Outcome(
+            MISSING,
+            {},
+            "no MODEL is one-head or two-heads on a transformer, with torch weights: crf is crf on a "
+            "transformer, bilstm is two-heads on a BiLSTM-CNN, export has no torch weights, broken cannot be "
+            "read",
+        )
 
 
 def outcome(seconds: float, **more: Any) -> Outcome:

@@ -31,6 +31,7 @@ from roster.model import ceilings as limits
 from roster.model.ceilings import Ceilings
 
 CORPUS = Corpus(Path("x"), 100, 2000)
+ONLY = "only for encoders built as BERT is"
 
 
 @pytest.fixture
@@ -110,8 +111,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "AT_LEAST", 0.0)
 
 
-def counted(data: Path, backbone: Path) -> dict[str, Any]:
-    overrides = {"backbone.name": str(backbone), "optimiser.device": "cpu"}
+def counted(data: Path, backbone: Path | str, **more: Any) -> dict[str, Any]:
+    overrides = {"backbone.name": str(backbone), "optimiser.device": "cpu", **more}
     look, facts = count([str(data)], load_config(overrides=overrides).as_dict())
     assert look["ceilings"]["operations"] > 0
     (found,) = facts["counted"]
@@ -138,9 +139,41 @@ def test_counts_of_a_data_set(data: Path, tiny: Path) -> None:
 
 @pytest.mark.usefixtures("quick")
 def test_an_architecture_that_is_not_counted(data: Path, backbones: dict[str, Path]) -> None:
-    message = {"message": "not counted for modernbert"}
+    message = {"message": f"not counted for modernbert, {ONLY}"}
     assert counted(data, backbones["modernbert"]) == message
     assert floors([CORPUS], looked(1, 1, counted=[message]), looked(1, 1))[1] == {CORPUS: message}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize(
+    "more",
+    [{"method": "fine-tune"}, {"method": "bond"}, {"self_training.enabled": False},
+     {"augmentation.enabled": False}],
+)  # fmt: skip
+def test_a_masked_language_model_that_nobody_asks(
+    more: dict[str, Any], data: Path, backbones: dict[str, Path]
+) -> None:
+    """It may be of any kind, or not be there at all, where nothing is augmented."""
+    other = {"augmentation.masked_lm": str(backbones["modernbert"])}
+    assert counted(data, backbones["bert"], **other) == {"message": f"not counted for modernbert, {ONLY}"}
+    nowhere = {"augmentation.masked_lm": str(data / "nowhere")}
+    expected = counted(data, backbones["bert"], **more)
+    assert expected["phases"]
+    for unused in (other, nowhere):
+        assert counted(data, backbones["bert"], **unused, **more) == expected
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("method", ["bilstm-crf", "fine-tune", "autoner", "roster"])
+def test_a_bilstm_is_not_counted(method: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told so at once: bilstm-cnn is no name that the hub knows."""
+
+    def asked(name: str) -> None:
+        raise AssertionError(f"the hub is asked for {name}")
+
+    monkeypatch.setattr("roster.bench.trainers.load_architecture", asked)
+    found = counted(data, "bilstm-cnn", method=method)
+    assert found == {"message": f"not counted for bilstm-cnn, {ONLY}"}
 
 
 def test_a_floor_that_cannot_be_had() -> None:

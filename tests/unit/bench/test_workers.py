@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
+import torch
 
 from roster.bench.experiments.workers import finished
 from roster.errors import RosterError
+from roster.model.processor import cores, limit_threads
 
 
 def work(item: tuple[str, str]) -> str:
@@ -51,6 +55,28 @@ def test_at_the_same_time(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     items = [("meet", f"{one} {two}"), ("meet", f"{two} {one}")]
     assert [done.result() for _, done in finished(work, items, 2)] == ["meet done"] * 2
+
+
+def threads(_: int) -> tuple[int, int]:
+    """As the worker has them, and as training on a CPU leaves them."""
+    before = torch.get_num_threads()
+    limit_threads()
+    return before, torch.get_num_threads()
+
+
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    for _, done in finished(threads, [1, 2], 2):
+        before, after = done.result()
+        assert 1 <= before == after <= cores(2)
+
+
+def test_the_environment_has_the_last_word_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker has as many as any fresh process of torch's."""
+    monkeypatch.setenv("OMP_NUM_THREADS", str(os.cpu_count()))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+        many = fresh.submit(torch.get_num_threads).result()
+    assert [done.result() for _, done in finished(threads, [1, 2], 2)] == [(many, many)] * 2
 
 
 def test_nothing_to_do() -> None:

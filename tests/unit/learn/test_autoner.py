@@ -245,7 +245,7 @@ def test_both_engines(engine: str, tiny: Path, tmp_path: Path) -> None:
     some = [with_unknown(s, "Rome") if i < 5 else s for i, s in enumerate(gold)]
     dataset = saved(tmp_path / "data", some, sentences(20, 1))
     found = train(dataset, tmp_path / "run", config_of(tiny, **{"optimiser.engine": engine}))
-    assert f"{engine} engine" in (tmp_path / "run" / "log.txt").read_text()
+    assert f"device cpu, {engine} engine\n" in (tmp_path / "run" / "log.txt").read_text()
     assert found["stages"]["autoner"]["scores"]["test"]["f1"] > 0.9
     model, _, facts = load_model(tmp_path / "run" / "model")
     assert (facts.kind, facts.classes) == ("autoner", 5)

@@ -146,3 +146,5 @@ def test_self_training_with_names_is_trained_by_the_plain_engine(
     results = train(data, tmp_path / "run", config)
     assert list(results["stages"]) == ["member-0", "self-training", "model"]
     assert seen == [("fast", "NoiseRobustObjective"), ("plain", "SelfTrainingObjective")]
+    log = (tmp_path / "run" / "log.txt").read_text()
+    assert "device cpu, fast engine (self-training: plain)\n" in log

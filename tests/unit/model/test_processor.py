@@ -96,11 +96,23 @@ def test_cores(monkeypatch: pytest.MonkeyPatch) -> None:
         assert cores() == expected
 
 
+def test_cores_of_several_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its share of those that are allowed; a number in the environment is that of each process."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    for share, processes, expected in ((math.inf, 2, 8), (4.0, 2, 2), (3.5, 3, 1), (5.0, 2, 2), (2.0, 5, 1)):
+        monkeypatch.setattr(processor, "share_of_time", lambda share=share: share)
+        assert cores(processes) == expected
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert cores(2) == cores() == 3
+
+
 def test_threads_are_only_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     try:
         for had, allowed, left in ((4, 2, 2), (1, 2, 1), (2, 2, 2)):
-            monkeypatch.setattr(processor, "cores", lambda allowed=allowed: allowed)
+            monkeypatch.setattr(processor, "cores", lambda processes, allowed=allowed: allowed)
             torch.set_num_threads(had)
             limit_threads()
             assert torch.get_num_threads() == left

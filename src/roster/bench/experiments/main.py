@@ -87,8 +87,9 @@ def draw(items: Sequence[Measured]) -> Drawing:
         ]
         notes = [
             f"Precision/recall/F1 of the test split (distant match: of the training sentences). {SPREAD} "
-            f"The deviation is that of F1. Encoder: {backbone}; published figures have RoBERTa-base.",
+            f"The deviation is that of F1. Encoder: {backbone}.",
             *_own_encoders(arms),
+            *_published_encoders(arms, data_sets),
             *later,
         ]
         tables.append(Table(slug("main", backbone), f"Main results with {backbone}", head, lines, notes))
@@ -99,13 +100,32 @@ def _own_encoders(arms: Sequence[str]) -> list[str]:
     """The rows that have another encoder than the table.
 
     >>> _own_encoders(["roster", "bilstm-crf-gold"])
-    ['BiLSTM-CNN-CRF on gold labels has its own encoder (bilstm-cnn), the published one too.']
+    ['BiLSTM-CNN-CRF on gold labels has its own encoder (bilstm-cnn).']
     """
     return [
-        f"{NAMES.get(arm, arm)} has its own encoder ({OWN_BACKBONES[method]}), the published one too."
+        f"{NAMES.get(arm, arm)} has its own encoder ({OWN_BACKBONES[method]})."
         for arm in arms
         if (method := arm.removesuffix(GOLD)) in OWN_BACKBONES
     ]
+
+
+def _published_encoders(arms: Sequence[str], data_sets: Sequence[str]) -> list[str]:
+    """Which rows' figures have which encoder, with the data sets where that is so of some of them only.
+
+    >>> _published_encoders(["distant-match", "autoner", "roster"], ["conll03"])
+    ['Published figures with a BiLSTM: AutoNER; with RoBERTa-base: RoSTER.']
+    """
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        there = {
+            data: published.encoder(data, arm) for data in data_sets if arm in published.MAIN.get(data, {})
+        }
+        for encoder in filter(None, dict.fromkeys(there.values())):
+            those = [data for data in there if there[data] == encoder]
+            where = f" ({', '.join(those)})" if len(those) < len(there) else ""
+            found.setdefault(encoder, []).append(NAMES.get(arm, arm) + where)
+    parts = [f"with {encoder}: {', '.join(rows)}" for encoder, rows in found.items()]
+    return [f"Published figures {'; '.join(parts)}."] if parts else []
 
 
 def _scores(items: Sequence[Measured]) -> str:

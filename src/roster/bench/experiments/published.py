@@ -39,6 +39,18 @@ MAIN: dict[str, dict[str, Triple]] = {
         "fine-tune-gold": (None, None, 0.8696),
     },
 }
+ROBERTA, BILSTM = "RoBERTa-base", "a BiLSTM"
+ENCODERS = {
+    "fine-tune": ROBERTA,
+    "autoner": BILSTM,
+    "bond": ROBERTA,
+    "roster": ROBERTA,
+    "bilstm-crf-gold": BILSTM,
+    "fine-tune-gold": ROBERTA,
+}
+"""Under the figures of MAIN. The paper has RoBERTa for baselines too, but AutoNER is its authors' program."""
+OTHERS = {("bc5cdr", "fine-tune-gold")}
+"""Figures of models that are older than RoBERTa; nothing is said of their encoders."""
 ABLATION = {
     "conll03": {
         "full": 0.854,
@@ -53,3 +65,9 @@ LATER = {"conll03": {"SCDL": 0.837, "ATSEN": 0.856, "SANTA": 0.866, "CuPUL with 
 """Later methods on the same labels. ATSEN's own log gives .854 when it is selected on dev instead of test."""
 GOLD_WORTH = {"conll03": 1000}
 """About so many gold sentences the paper's RoSTER is worth."""
+
+
+def encoder(data: str, arm: str) -> str | None:
+    """What a figure of MAIN was measured with; None where there is no figure, no encoder, or none known."""
+    known = arm in MAIN.get(data, {}) and (data, arm) not in OTHERS
+    return ENCODERS.get(arm) if known else None

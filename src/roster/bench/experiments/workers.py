@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from roster.errors import RosterError
+from roster.model.processor import limit_threads
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -72,9 +73,7 @@ def _keep_busy(work: Callable[[T], R], todo: SimpleQueue[tuple[T, Future[R]]], w
 
 def _begin(workers: int) -> None:
     """A fair share of the cores; and an end with the process that asked, even if that is killed."""
-    import torch
-
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    limit_threads(workers)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
