@@ -498,11 +498,11 @@ def _check(config: Config) -> Config:
             "'augmentation.dictionary' is read only where 'augmentation.by' is 'names'; set that too, or "
             "leave it empty"
         )
-    robust = config.noise_robust
-    if robust.plain_epochs >= robust.epochs:
+    plain, epochs = config.noise_robust.plain_epochs, config.noise_robust.epochs
+    if plain >= epochs:
         raise ConfigError(
-            f"'noise_robust.plain_epochs' is {robust.plain_epochs}, of {robust.epochs} 'noise_robust.epochs': no "
-            "pass would be robust against noise; leave one at least"
+            f"'noise_robust.plain_epochs' is {plain} and 'noise_robust.epochs' {epochs}: "
+            "leave at least one pass that is robust against noise"
         )
     if config.noise_robust.curriculum and (not config.ensemble.enabled or config.ensemble.models < 2):
         raise ConfigError(

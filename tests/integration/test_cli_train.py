@@ -252,7 +252,11 @@ def test_labels_too_sparse_to_learn_from(
     done = roster("train", data, "-o", tmp_path / "run", "--config", settings)
     assert done.code == 0, done.err
     assert "member-0 finds no entity in its own training text" in done.err
-    assert "noise_robust.max_o=3" in (tmp_path / "run" / "log.txt").read_text()
+    assert "noise_robust.plain_epochs=2" in (tmp_path / "run" / "log.txt").read_text()
+    steps = ["--set", "bond.epochs=2", "--set", "bond.begin_step=3", "--set", "bond.period=1"]
+    done = roster("train", data, "-o", tmp_path / "bond", "--config", settings, "--method", "bond", *steps)
+    assert done.code == 0, done.err
+    assert "bond: the last teacher found no entity" in done.err
 
 
 def test_everything_switched_off(short: Callable[..., Path]) -> None:

@@ -107,8 +107,8 @@ def begun(path: Path, stage: str) -> bool:
 
 
 def test_each_training_is_made_once(results: Path, data: Path, options: list[str], roster: Any) -> None:
-    """main: 1 + 3 x 2; ablation: 2 more; ensemble and parameters: none; supervised: 2, as its gold fine-tuning is
-    shorter here than main's; augmentation: 3."""
+    """main: 1 + 3 x 2; ablation: 2 more; ensemble and parameters: none; supervised: 2, with fewer steps than
+    main has; augmentation: 3."""
     found = points(results)
     assert len(found) == 7 + 2 + 2 + 3
     assert len({one["key"] for one in found}) == len(found)

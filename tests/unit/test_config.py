@@ -51,7 +51,15 @@ def configs(draw: st.DrawFn) -> Config:
         overrides["augmentation.dictionary"] = ""
     if not overrides["ensemble.enabled"] or overrides["ensemble.models"] < 2:
         overrides["noise_robust.curriculum"] = 0
+    least = overrides["noise_robust.epochs"] - 1
+    overrides["noise_robust.plain_epochs"] = min(overrides["noise_robust.plain_epochs"], least)
     return load_config(overrides=overrides)
+
+
+def test_one_pass_at_least_is_robust() -> None:
+    with pytest.raises(ConfigError, match=r"'noise_robust.plain_epochs' is 3 and 'noise_robust.epochs' 3"):
+        load_config(overrides=["noise_robust.plain_epochs=3"])
+    assert load_config(overrides=["noise_robust.plain_epochs=2"]).noise_robust.plain_epochs == 2
 
 
 @given(config=configs(), comments=st.booleans())

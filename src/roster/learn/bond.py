@@ -81,6 +81,11 @@ class BondObjective(Objective):
         weights = self.counted(words, present) * torch.where(given, 1.0, sure)
         return wmean(torch.where(given, own, taught), weights)
 
+    def teaches_entities(self) -> bool:
+        """Whether the last teacher found an entity in what it was asked."""
+        classes = self.teacher.argmax(-1) if self.config.labels == "soft" else self.teacher
+        return bool((classes > 0).any())
+
     def state(self) -> dict[str, Tensor]:
         return {"teacher": self.teacher, "taught": self.taught}
 
@@ -129,10 +134,17 @@ def warmup_share(steps: int, total: int) -> float:
 
 
 def train_bond(task: Task, run: Run) -> OneHead:
+    objectives: list[BondObjective] = []
+
     def begin(model: OneHead) -> tuple[Objective, Schedule]:
         labels, classes = bio_classes(task.sentences, task.types), model.tag.out_features
-        objective = BondObjective(task.corpus, labels, classes, task.config.bond, task.gold)
-        return objective, bond_schedule(task)
+        objectives.append(BondObjective(task.corpus, labels, classes, task.config.bond, task.gold))
+        return objectives[0], bond_schedule(task)
 
     found: OneHead = train_method(task, run, "bond", OneHead.kind, begin)
+    if objectives and not objectives[0].teaches_entities():
+        run.log(
+            "bond: the last teacher found no entity, and so taught that there are none. A later teacher "
+            "(--set bond.begin_step=...) or a higher rate (bond.head_learning_rate) may find some"
+        )
     return found

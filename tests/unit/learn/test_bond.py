@@ -206,3 +206,18 @@ def test_a_teacher_that_never_begins_leaves_no_run(tiny: Path, toy: list[Sentenc
     with pytest.raises(ConfigError, match="no teacher would ever begin"):
         train(tmp_path / "train.jsonl", tmp_path / "run", config)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("labels", ["soft", "hard"])
+def test_whether_the_teacher_finds_anything(task: Task, labels: str) -> None:
+    objective = BondObjective(
+        task.corpus, bio_classes(task.sentences, task.types), 5, Bond(begin_step=1, period=1, labels=labels)
+    )
+    p = torch.zeros(1, task.corpus.n_words, 5)
+    p[..., 0] = 1.0
+    for entity in (False, True):
+        if entity:
+            p[0, 7] = torch.tensor([0.3, 0.0, 0.0, 0.7, 0.0])
+        said = p if labels == "soft" else p.argmax(-1)
+        objective.load_state({"teacher": said, "taught": torch.tensor(True)})
+        assert objective.teaches_entities() is entity
