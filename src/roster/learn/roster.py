@@ -90,7 +90,7 @@ def _train_members(
         if finds_nothing(p[i].numpy()):
             run.log(
                 f"{name} finds no entity in its own training text: the labels are too sparse for these "
-                "settings. --set noise_robust.plain_epochs=2 begins with cross entropy, which learns few labels; "
+                "settings. --set noise_robust.plain_epochs=2 begins with cross entropy, which learns them; "
                 "a larger dictionary, or --case insensitive in roster label, may give more of them"
             )
 
