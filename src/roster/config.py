@@ -166,6 +166,12 @@ class Ensemble:
     at_once: int = option(
         0, "how many of them the fast engine trains in step; 0: as many as fit into the GPU's memory", low=0
     )
+    start: str = option(
+        "pretrained",
+        "what the model that learns the mean begins with. pretrained: the encoder, as in the paper; member: "
+        "the first of the K models, which keeps more of the mean where sentences are few",
+        choices=("pretrained", "member"),
+    )
     epochs: int = option(2, "passes over the data when learning the mean", low=1)
     learning_rate: float = option(1e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)

@@ -242,6 +242,17 @@ def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[.
         assert member["kept_o_labels"] != pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("start", ["member", "pretrained"])
+def test_what_the_ensemble_model_begins_with(start: str, short: Callable[..., Path]) -> None:
+    """At a rate of 0 it stays what it was: the first member, or an encoder with fresh heads."""
+    run = short(f"ensemble.start={start}", "ensemble.learning_rate=0", "self_training.enabled=false",
+                "noise_robust.epochs=6")  # fmt: skip
+    stages = results(run)["stages"]
+    first, ensemble = (stages[name]["scores"] for name in ("member-0", "ensemble"))
+    assert first["test"]["f1"] > 0
+    assert (ensemble == first) == (start == "member")
+
+
 def test_labels_too_sparse_to_learn_from(
     roster: Any, settings: Path, write_lines: Callable[..., Path], tmp_path: Path
 ) -> None:

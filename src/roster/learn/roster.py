@@ -25,6 +25,9 @@ from roster.model.decoding import io_classes
 from roster.model.heads import TwoHeads
 from roster.progress import timed
 
+FIRST, WEIGHT = "member-0", "weight."
+"""The member whose weights are kept if the ensemble model begins with them, and a mark on their names."""
+
 
 def train_roster(task: Task, run: Run) -> TwoHeads:
     """Distant labels in, recogniser out. Finished stages are taken from the run folder."""
@@ -85,6 +88,8 @@ def _train_members(
         kept["train"] = p[i]
         if keep_weights:
             kept = dict(trained.state_dict(i))
+        elif name == FIRST and task.config.ensemble.start == "member":
+            kept.update({f"{WEIGHT}{key}": value for key, value in trained.state_dict(i).items()})
         scores = task.score(found, TwoHeads.kind)
         run.finish(name, {**facts[i], **cost, **_kept_labels(objective, i), "scores": scores}, kept)
         if finds_nothing(p[i].numpy()):
@@ -131,6 +136,11 @@ def distil(task: Task, run: Run, y: np.ndarray) -> None:
     config, seed = task.config.ensemble, derive(task.config.seed, stage)
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
+        if config.start == "member":
+            first = run.tensors(FIRST)
+            model.load_state_dict(
+                {k.removeprefix(WEIGHT): v for k, v in first.items() if k.startswith(WEIGHT)}
+            )
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         objective = DistillationObjective(task.corpus, y, task.gold)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
