@@ -242,6 +242,20 @@ def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[.
         assert member["kept_o_labels"] != pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.parametrize("phrases", [True, False])
+def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp_path: Path) -> None:
+    """One `O` word in four lies in such a phrase: left out of the loss, or `O` as any other."""
+    text = {"text": "Mr Ada saw red cells", "spans": [{"start": 3, "end": 6, "label": "PER"}],
+            "unknown": [{"start": 15, "end": 20}]}  # fmt: skip
+    (tmp_path / "train.jsonl").write_text("\n".join([json.dumps(text)] * 24))
+    overrides = (*SHORT, "noise_robust.drop_o=0", "noise_robust.remove_labels=false",
+                 "noise_robust.curriculum=1", f"noise_robust.phrases={str(phrases).lower()}")  # fmt: skip
+    options = [part for option in overrides for part in ("--set", option)]
+    done = roster("train", tmp_path / "train.jsonl", "-o", tmp_path / "run", "--config", settings, *options)
+    assert done.code == 0, done.err
+    assert results(tmp_path / "run")["stages"]["member-0"]["kept_o_labels"] == (0.75 if phrases else 1.0)
+
+
 @pytest.mark.parametrize("start", ["member", "pretrained"])
 def test_what_the_ensemble_model_begins_with(start: str, short: Callable[..., Path]) -> None:
     """At a rate of 0 it stays what it was: the first member, or an encoder with fresh heads."""

@@ -77,9 +77,9 @@ class CurriculumObjective(NoiseRobustObjective):
 
     def __init__(
         self, corpus: DeviceCorpus, labels: np.ndarray, config: NoiseRobust, seed: int, mask: Disguise,
-        hardness: np.ndarray, y: np.ndarray, gold: Gold | None = None,
+        hardness: np.ndarray, y: np.ndarray, gold: Gold | None = None, unlabelled: np.ndarray | None = None,
     ):  # fmt: skip
-        super().__init__(corpus, labels, config, [seed], mask, gold)
+        super().__init__(corpus, labels, config, [seed], mask, gold, unlabelled)
         place, noisy = np.zeros(len(labels)), ~self.gold.fixed.cpu().numpy()
         place[noisy] = place_in_class(hardness[noisy], labels[noisy])  # gold words are there from the start
         self.place = torch.from_numpy(place).to(corpus.device)
@@ -109,7 +109,9 @@ def train_curriculum(task: Task, run: Run, labels: np.ndarray, y: np.ndarray) ->
         model = task.new_model("two-heads", seed)
         mask = input_mask(config.mask_inputs, task.encoder, task.device)
         dropped = derive(seed, "dropped")
-        objective = CurriculumObjective(task.corpus, labels, config, dropped, mask, hardness, y, task.gold)
+        objective = CurriculumObjective(
+            task.corpus, labels, config, dropped, mask, hardness, y, task.gold, task.unlabelled
+        )
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
     finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})

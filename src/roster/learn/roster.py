@@ -11,7 +11,6 @@ import torch
 from roster.learn.augmentation import make_augmenter
 from roster.learn.curriculum import train_curriculum
 from roster.learn.ensemble import DistillationObjective, mean_distribution
-from roster.learn.label_removal import words_of_phrases
 from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
 from roster.learn.names import NameAugmenter, dictionary_names, labelled_names
@@ -73,8 +72,9 @@ def _train_members(
         models = [task.new_model("two-heads", seed) for seed in seeds]
         mask = input_mask(config.mask_inputs, task.encoder, task.device)
         dropped = [derive(seed, "dropped") for seed in seeds]
-        unlabelled = words_of_phrases(task.sentences) if config.phrases else None
-        objective = NoiseRobustObjective(task.corpus, labels, config, dropped, mask, task.gold, unlabelled)
+        objective = NoiseRobustObjective(
+            task.corpus, labels, config, dropped, mask, task.gold, task.unlabelled
+        )
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         trained, facts = train_stage(task, run, "+".join(names), models, objective, schedule, seeds)
         p = trained.read(task.corpus).half().cpu()

@@ -17,6 +17,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 from roster.learn.engine import Engine, choose_engines
 from roster.learn.gold import Gold
+from roster.learn.label_removal import words_of_phrases
 from roster.learn.loop import Models, derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode, io_classes
@@ -98,6 +99,11 @@ class Task:
     @property
     def device(self) -> torch.device:
         return self.corpus.device
+
+    @cached_property
+    def unlabelled(self) -> np.ndarray | None:
+        """The words that a noise-robust loss leaves open; None: every word has a label, be it `O`."""
+        return words_of_phrases(self.sentences) if self.config.noise_robust.phrases else None
 
     @cached_property
     def masked_lm(self) -> Any:
