@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from roster.bench.experiments import augmentation, cases, main, published, runner
 from roster.bench.experiments.data import changed, dataset_of, material
 from roster.bench.experiments.drawing import Measured, measured
-from roster.bench.experiments.figures import Figure, Line, save
+from roster.bench.experiments.figures import Figure, Line, drawn, save
 from roster.bench.experiments.gallery import EXPERIMENTS, experiment, save_all
 from roster.bench.experiments.plan import Asked, Planned, Row, planned, stored
 from roster.bench.experiments.point import SECTIONS, Change, Point, key_of, same_settings, settings
@@ -461,6 +461,24 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
     with pytest.raises(ConfigError, match=r'pip install "roster-ner\[figures\]"'):
         save(Figure("f", "F", "n", "F1", []), tmp_path)
+
+
+def test_long_titles_and_legends_stay_on_the_page_and_off_the_lines() -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    spreads = [Spread(0.5, 0.1, 3), Spread(0.7, 0.1, 3)]
+    names = ["RoSTER", "fine-tuning on gold alone", "fine-tuning on gold and distant labels"]
+    lines = [Line(name, [30, 300], spreads) for name in names]
+    canvas = drawn(Figure("f", "A few gold sentences on wikigold with roster-small-en-2", "n", "F1", lines))
+    try:
+        canvas.canvas.draw()
+        (axes,), (legend,) = canvas.axes, canvas.legends
+        width, height = canvas.canvas.get_width_height()
+        for text in (axes.title, axes.xaxis.label, *legend.get_texts()):
+            box = text.get_window_extent()
+            assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, text.get_text()
+        assert not legend.get_window_extent().overlaps(axes.get_window_extent())
+    finally:
+        pyplot.close(canvas)
 
 
 def test_every_experiment_has_its_command() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from roster.bench.experiments.tables import Spread
@@ -12,6 +13,8 @@ from roster.errors import ConfigError
 
 COLOURS = ("#1f4e99", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#444444")
 MARKERS = "osD^vP"
+WIDTH = 40
+"""Characters of a title that go on one line."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,24 @@ def save(figure: Figure, folder: Path) -> list[Path]:
     """The same lines give the same bytes: nothing of the day is written into them."""
     pyplot = _pyplot()
     with pyplot.rc_context({"svg.hashsalt": figure.name, "font.size": 9, "svg.fonttype": "none"}):
-        canvas, axes = pyplot.subplots(figsize=(4.4, 3.2), dpi=200)
+        canvas = drawn(figure)
         try:
-            _draw(axes, figure)
-            canvas.tight_layout()
             paths = [folder / f"{figure.name}.{ending}" for ending in ("svg", "png")]
             canvas.savefig(paths[0], metadata={"Date": None})
             canvas.savefig(paths[1], metadata={"Software": None})
         finally:
             pyplot.close(canvas)
     return paths
+
+
+def drawn(figure: Figure) -> Any:
+    """The canvas. Long titles are broken, and the legend lies below, where no line runs through it."""
+    height = 2.9 + 0.17 * len(figure.lines)
+    canvas, axes = _pyplot().subplots(figsize=(4.4, height), dpi=200, layout="constrained")
+    _draw(axes, figure)
+    axes.set_title(fill(figure.title, WIDTH, break_on_hyphens=False))
+    canvas.legend(loc="outside lower center", frameon=False, fontsize=8)
+    return canvas
 
 
 def _pyplot() -> Any:
@@ -92,7 +103,6 @@ def _draw(axes: Any, figure: Figure) -> None:
         ticks = sorted({x for line in figure.lines if not line.across for x in line.x})
         axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
         axes.minorticks_off()
-    axes.set(title=figure.title, xlabel=figure.x, ylabel=figure.y)
+    axes.set(xlabel=figure.x, ylabel=figure.y)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8)
