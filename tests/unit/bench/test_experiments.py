@@ -475,7 +475,8 @@ def test_long_titles_and_legends_stay_on_the_page_and_off_the_lines() -> None:
         width, height = canvas.canvas.get_width_height()
         for text in (axes.title, axes.xaxis.label, *legend.get_texts()):
             box = text.get_window_extent()
-            assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, text.get_text()
+            assert 0 <= box.x0 < box.x1 <= width, text.get_text()
+            assert 0 <= box.y0 < box.y1 <= height, text.get_text()
         assert not legend.get_window_extent().overlaps(axes.get_window_extent())
     finally:
         pyplot.close(canvas)
