@@ -130,18 +130,6 @@ class NoiseRobust:
         "out: where labels are sparse, GCE learns that nothing is an entity; 0: no limit",
         low=0,
     )
-    o_labels: str = option(
-        "random",
-        "which O labels drop_o and max_o leave in the loss. random: drawn once per model; top: the believed "
-        "ones most like entities, chosen anew every U batches (top negatives)",
-        choices=("random", "top"),
-    )
-    pu: bool = option(
-        False,
-        "positive-unlabelled risk (Conf-MPU) for the entity head from the first reading after U batches on: "
-        "O words that the model takes for entities are no negatives",
-    )
-    pu_weight: float = option(10.0, "weight of the entity labels in that risk", low=0)
     curriculum: int = option(
         0,
         "portions in which one more model is given the words, those first on which the K models agree; it "

@@ -69,36 +69,28 @@ def portion(epoch: int, epochs: int, portions: int) -> float:
 
 
 class CurriculumObjective(NoiseRobustObjective):
-    """The noise-robust loss, or the positive-unlabelled risk, on the words that are easy enough by now.
-
-    For that risk the voters say how likely a word is an entity, from the first step on; the model's own
-    opinion is not asked.
-    """
+    """The noise-robust loss, on the words that are easy enough by now."""
 
     def __init__(
         self, corpus: DeviceCorpus, labels: np.ndarray, config: NoiseRobust, seed: int, mask: Disguise,
-        hardness: np.ndarray, y: np.ndarray, gold: Gold | None = None, unlabelled: np.ndarray | None = None,
+        hardness: np.ndarray, gold: Gold | None = None, unlabelled: np.ndarray | None = None,
     ):  # fmt: skip
         super().__init__(corpus, labels, config, [seed], mask, gold, unlabelled)
         place, noisy = np.zeros(len(labels)), ~self.gold.fixed.cpu().numpy()
         place[noisy] = place_in_class(hardness[noisy], labels[noisy])  # gold words are there from the start
         self.place = torch.from_numpy(place).to(corpus.device)
         self.admitted = torch.zeros(len(labels), device=corpus.device)
-        super()._renew_confidence(0, slice(None), torch.from_numpy(1 - y[:, 0]).to(corpus.device))
 
     def start_epoch(self, models: Models, epoch: int) -> None:
         super().start_epoch(models, epoch)
         self.admitted.copy_(self.place < portion(epoch, self.config.epochs, self.config.curriculum))
 
-    def _renew_confidence(self, member: int, words: Tensor | slice, e: Tensor) -> None:
-        pass
-
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         return super().loss(outputs, words, present * self.admitted[words])
 
 
-def train_curriculum(task: Task, run: Run, labels: np.ndarray, y: np.ndarray) -> None:
-    """The stage between the voters, whose mean is `y`, and self-training."""
+def train_curriculum(task: Task, run: Run, labels: np.ndarray) -> None:
+    """The stage between the voters and self-training."""
     stage = "curriculum"
     if run.finished(stage):
         return
@@ -110,7 +102,7 @@ def train_curriculum(task: Task, run: Run, labels: np.ndarray, y: np.ndarray) ->
         mask = input_mask(config.mask_inputs, task.encoder, task.device)
         dropped = derive(seed, "dropped")
         objective = CurriculumObjective(
-            task.corpus, labels, config, dropped, mask, hardness, y, task.gold, task.unlabelled
+            task.corpus, labels, config, dropped, mask, hardness, task.gold, task.unlabelled
         )
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])

@@ -63,28 +63,9 @@ def dropped_o(
     With `most`, as many more as it takes until there are at most `most` left for each entity word.
     """
     o = np.flatnonzero(labels == 0)
-    size = _dropped(len(o), len(labels) - len(o), share, most)
+    size = round(share * len(o))
+    if most:
+        size = max(size, len(o) - int(most * np.count_nonzero(labels)))
     mask = np.zeros(len(labels), bool)
     mask[generator.choice(o, size=size, replace=False)] = True
     return mask
-
-
-def _dropped(o: int, entity: int, share: float, most: float) -> int:
-    size = round(share * o)
-    return max(size, o - int(most * entity)) if most else size
-
-
-def top_o(e: Tensor, labels: Tensor, share: float, most: float, tau: float) -> Tensor:
-    """1 for the words that stay in the loss: all with an entity label, and the top negatives of the others.
-
-    Top negatives (Xu et al. 2023) are the `O` words most like the entities, all types together, which here is
-    the entity head's `e`. Words that an entity missing from the dictionary may be are still more like them:
-    what the model does not believe to be `O`, 1 - e <= tau, is never chosen. As many are as `dropped_o`
-    leaves, or fewer where fewer are believed.
-    """
-    o = (labels == 0).nonzero().squeeze(1)
-    kept = len(o) - _dropped(len(o), len(labels) - len(o), share, most)
-    believed = o[1 - e[o] > tau]
-    seen = (labels > 0).float()
-    seen[believed[e[believed].argsort(descending=True, stable=True)[:kept]]] = 1.0
-    return seen

@@ -38,16 +38,10 @@ def noise_robust_loss(b: Tensor, z: Tensor, labels: Tensor, w_e: Tensor, w_t: Te
     `labels`: 0 is `O`, t + 1 is type t. `w_t` must be 0 on words labelled `O`. All but `z` are [..., words],
     and each row is a loss of its own.
     """
-    return entity_loss(b, labels, w_e, q) + type_loss(z, labels, w_t, q)
-
-
-def entity_loss(b: Tensor, labels: Tensor, w_e: Tensor, q: float) -> Tensor:
-    return wmean(gce(F.logsigmoid(torch.where(labels > 0, b, -b)), q), w_e)
-
-
-def type_loss(z: Tensor, labels: Tensor, w_t: Tensor, q: float) -> Tensor:
+    entity = labels > 0
+    log_p = F.logsigmoid(torch.where(entity, b, -b))
     log_r = z.log_softmax(-1).gather(-1, (labels - 1).clamp_min(0).unsqueeze(-1)).squeeze(-1)
-    return wmean(gce(log_r, q), w_t * (labels > 0))
+    return wmean(gce(log_p, q), w_e) + wmean(gce(log_r, q), w_t * entity)
 
 
 def kl(target: Tensor, logits: Tensor) -> Tensor:

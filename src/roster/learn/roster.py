@@ -38,7 +38,7 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     if config.ensemble.enabled:
         y = mean_of_members(task, run, k)
         if config.noise_robust.curriculum:
-            train_curriculum(task, run, labels, y)
+            train_curriculum(task, run, labels)
             y, start = None, "curriculum"
         else:
             distil(task, run, y)  # line 10

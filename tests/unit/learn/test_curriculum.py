@@ -85,10 +85,9 @@ def hardness(task: Task) -> np.ndarray:
 
 def curriculum(task: Task, **options: Any) -> CurriculumObjective:
     config = NoiseRobust(**{"epochs": EPOCHS, "update_every": 5, "tau": 0.4, "curriculum": 3, **options})
-    y = np.random.default_rng(1).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
     labels = io_classes(task.sentences, task.types)
     mask = input_mask(0.0, task.encoder, CPU)
-    return CurriculumObjective(task.corpus, labels, config, 3, mask, hardness(task), y)
+    return CurriculumObjective(task.corpus, labels, config, 3, mask, hardness(task))
 
 
 def test_easy_words_first(task: Task) -> None:
@@ -117,21 +116,6 @@ def test_easy_words_first(task: Task) -> None:
         torch.testing.assert_close(objective.loss([(loud, z)], words, torch.ones(1, n)), found)
 
 
-def test_the_voters_say_what_is_an_entity(task: Task) -> None:
-    objective = curriculum(task, pu=True)
-    assert objective.confidence is not None
-    y = np.random.default_rng(1).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
-    np.testing.assert_allclose(objective.confidence.words[0].numpy(), 1 - y[:, 0])
-    assert objective.confidence.prior.item() == pytest.approx(float((1 - y[:, 0]).mean()), rel=1e-5)
-    before, weights = objective.confidence.words.clone(), objective.w_e.clone()
-    model = task.new_model("two-heads", 0)
-    with torch.no_grad():
-        model.entity_head.bias.fill_(9.0)
-    objective.prepare(PlainModels(model, "float32"), 5, lambda batches: None)
-    assert torch.equal(objective.confidence.words, before)
-    assert not torch.equal(objective.w_e, weights)  # labels are removed as ever
-
-
 @pytest.mark.parametrize("engine", ["plain", "fast"])
 def test_two_runs_and_a_resumed_one_are_bit_identical(
     engine: str, task: Task, stopped: Callable[[Callable[..., Any]], Checkpoint]
@@ -139,7 +123,7 @@ def test_two_runs_and_a_resumed_one_are_bit_identical(
     schedule, optimiser = Schedule(EPOCHS, 3e-3), Optimiser(8)
 
     def fitted(**options: Any) -> dict[str, Tensor]:
-        model, objective = task.new_model("two-heads", 7), curriculum(task, pu=True)
+        model, objective = task.new_model("two-heads", 7), curriculum(task)
         if engine == "plain":
             loop.fit(
                 PlainModels(model, "float32"), objective, schedule, optimiser, 1, description="", **options
@@ -160,7 +144,7 @@ def test_a_whole_run(tiny: Path, toy: list[Sentence], tmp_path: Path) -> None:
     config = load_config(overrides={
         "backbone.name": str(tiny), "backbone.max_length": 32, "optimiser.device": "cpu",
         "optimiser.batch_size": 8, "noise_robust.epochs": 12, "noise_robust.learning_rate": 5e-3,
-        "noise_robust.update_every": 40, "noise_robust.curriculum": 3, "noise_robust.pu": True,
+        "noise_robust.update_every": 40, "noise_robust.curriculum": 3,
         "noise_robust.remove_labels": False, "noise_robust.drop_o": 0, "ensemble.models": 2,
         "self_training.epochs": 1, "self_training.update_every": 5,
     })  # fmt: skip

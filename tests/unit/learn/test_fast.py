@@ -26,7 +26,6 @@ from roster.learn.bond import BondObjective
 from roster.learn.engine import FastEngine, PlainEngine, choose_engine, members_at_once
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
-from roster.learn.label_removal import top_o
 from roster.learn.loop import Checkpoint, Objective, PlainModels, Schedule
 from roster.learn.masking import input_mask
 from roster.learn.noise_robust import NoiseRobustObjective
@@ -87,9 +86,7 @@ def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
 
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", 3, noise_robust),
-    "noise-robust, top": ("two-heads", 3, lambda task: noise_robust(task, o_labels="top")),
     "noise-robust, plain first": ("two-heads", 3, lambda task: noise_robust(task, plain_epochs=1)),
-    "noise-robust, pu": ("two-heads", 3, lambda task: noise_robust(task, pu=True)),
     "distillation": ("two-heads", 1, lambda task: DistillationObjective(task.corpus, targets(task))),
     "self-training": ("two-heads", 1, self_training),
     "cross entropy": (
@@ -154,20 +151,11 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
     kind, _, make = OBJECTIVES[name]
     if name.startswith("noise-robust"):
         # The loops draw their masks in shapes of their own.
-        o_labels = "top" if name.endswith("top") else "random"
-        plain = int(name.endswith("plain first"))
-        config = NoiseRobust(mask_inputs=0.0, pu=name.endswith("pu"), o_labels=o_labels, plain_epochs=plain)
+        config = NoiseRobust(mask_inputs=0.0, plain_epochs=int(name.endswith("plain first")))
         labels = io_classes(task.sentences, task.types)
-        e = torch.from_numpy(1 - targets(task)[:, 0])
 
-        def make(task: Task) -> Objective:  # after a reading, whose results a step uses
-            mask = input_mask(0.0, task.encoder, CPU)
-            objective = NoiseRobustObjective(task.corpus, labels, config, [3], mask)
-            if config.o_labels == "top":
-                objective.w_e.copy_(top_o(e, objective.labels, config.drop_o, config.max_o, config.tau))
-            if objective.confidence is not None:
-                objective.confidence.renew(0, slice(None), e)
-            return objective
+        def make(task: Task) -> Objective:
+            return NoiseRobustObjective(task.corpus, labels, config, [3], input_mask(0.0, task.encoder, CPU))
 
     if name.startswith("bond"):  # a step that a teacher teaches
 

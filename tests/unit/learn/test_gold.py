@@ -218,93 +218,20 @@ def test_noise_robust_loss_word_by_word(task: Task) -> None:
     assert found.item() == pytest.approx(mean(entities) + mean(types), rel=1e-4)
 
 
-class Says:
-    """Models that give every word the distribution they are made of."""
-
-    def __init__(self, p: Tensor):
-        self.p, self.k = p, len(p)
-
-    def read(self, corpus: Any) -> Tensor:
-        return self.p
-
-
-def drawn(task: Task, k: int = 1) -> Tensor:
-    """A distribution of every word, [k, words, 3]."""
-    found = np.random.default_rng(5).dirichlet([0.5] * 3, size=(k, task.corpus.n_words))
-    return torch.from_numpy(found.astype(np.float32))
-
-
-@pytest.mark.parametrize("remove", [True, False])
-def test_top_negatives_are_chosen_among_the_others(task: Task, remove: bool) -> None:
-    labels = io_classes(task.sentences, task.types)
-    config = NoiseRobust(update_every=5, drop_o=0.5, o_labels="top", remove_labels=remove, tau=0.3)
-    mask = input_mask(0.0, task.encoder, CPU)
-    objective = NoiseRobustObjective(task.corpus, labels, config, [1, 2], mask, task.gold)
-    p = drawn(task, 2)
-    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
-    fixed, o = task.gold.fixed, torch.from_numpy(labels == 0)
-    others = o & ~fixed
-    for k in range(2):
-        assert (objective.seen[k][fixed] == 1).all()
-        assert (objective.w_e[k][fixed] == 1).all()
-        assert torch.equal(objective.w_t[k][fixed], (~o)[fixed].float())
-        chosen, believed = objective.seen[k].bool() & others, others & (p[k, :, 0] > 0.3)
-        wanted = int(others.sum()) - round(0.5 * int(others.sum()))
-        assert int(chosen.sum()) == min(wanted, int(believed.sum()))
-        assert not (chosen & ~believed).any()
-        if (believed & ~chosen).any():
-            assert p[k, chosen, 0].max() < p[k, believed & ~chosen, 0].min()
-        assert torch.equal(objective.w_e[k].bool()[others], chosen[others])
-
-
-def test_positive_unlabelled_risk_word_by_word(task: Task) -> None:
-    """The confidence in a gold word is its label: 1 or 0, whatever the model says of it."""
-    labels = io_classes(task.sentences, task.types)
-    config = NoiseRobust(update_every=5, drop_o=0.5, remove_labels=False, pu=True, pu_weight=2.0, q=0.6)
-    mask = input_mask(0.0, task.encoder, CPU)
-    objective = NoiseRobustObjective(task.corpus, labels, config, [1], mask, task.gold)
-    p = drawn(task)
-    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
-    fixed = task.gold.fixed.numpy()
-    sure = np.where(fixed, labels > 0, 1 - p[0, :, 0].numpy())
-    words, present = places(task)
-    b, z = torch.randn(1, 60), torch.randn(1, 60, 2)
-    positive, unlabelled, types = [], [], []
-    for i, word in enumerate(words[0].tolist()):
-        w, e = float(present[0, i]) * (WEIGHT if fixed[word] else 1.0), 1 / (1 + math.exp(-b[0, i]))
-        one, none = ((1 - x**0.6) / 0.6 for x in (e, 1 - e))
-        if labels[word]:
-            back = none / sure[word] if sure[word] > 0.5 else 0.0
-            positive.append((w, max(0.0, one - none + back)))
-            r = z[0, i].softmax(-1)[labels[word] - 1].item()
-            types.append((w, (1 - r**0.6) / 0.6))
-        else:
-            seen = w * float(objective.seen[0, word])
-            unlabelled.append((seen, none if sure[word] <= 0.5 else 0.0))
-    prior = max(sure.mean(), (labels > 0).mean())
-    wanted = 2.0 * prior * mean(positive) + mean(unlabelled) + mean(types)
-    assert objective.loss([(b, z)], words, present).item() == pytest.approx(wanted, rel=1e-4)
-
-
 def test_a_curriculum_begins_with_gold(task: Task) -> None:
     """Nobody's disagreement makes a gold word wait, and the places of the others are among themselves."""
     labels, n = io_classes(task.sentences, task.types), task.corpus.n_words
-    config, mask = NoiseRobust(epochs=3, curriculum=3, pu=True), input_mask(0.0, task.encoder, CPU)
+    config, mask = NoiseRobust(epochs=3, curriculum=3), input_mask(0.0, task.encoder, CPU)
     fixed = task.gold.fixed
     hardness = np.random.default_rng(2).random(n) + 10 * fixed.numpy()
-    y = drawn(task)[0].numpy()
-    objective = CurriculumObjective(task.corpus, labels, config, 3, mask, hardness, y, task.gold)
-    objective.start_epoch(Says(drawn(task)), 0)  # type: ignore[arg-type]
+    objective = CurriculumObjective(task.corpus, labels, config, 3, mask, hardness, task.gold)
+    objective.start_epoch(PlainModels(task.new_model("two-heads", 0), "float32"), 0)
     assert objective.admitted[fixed].all()
     noisy = ~fixed.numpy()
     assert np.array_equal(
         objective.admitted.numpy()[noisy] > 0, place_in_class(hardness[noisy], labels[noisy]) < 4 / 7
     )
     assert 0 < objective.admitted[~fixed].mean() < 1
-    assert objective.confidence is not None
-    sure = objective.confidence.words[0]
-    assert torch.equal(sure[fixed], torch.from_numpy(labels > 0)[fixed].float())
-    torch.testing.assert_close(sure[~fixed], torch.from_numpy(1 - y[:, 0])[~fixed])
 
 
 def test_distillation_word_by_word(task: Task) -> None:

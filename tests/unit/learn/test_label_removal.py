@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.learn.label_removal import dropped_o, label_weights, top_o
+from roster.learn.label_removal import dropped_o, label_weights
 
 TAU = 0.7
 
@@ -130,28 +130,3 @@ def test_dropped_o_is_another_draw_for_each_seed() -> None:
     a, b = (dropped_o(labels, 0.5, np.random.default_rng(seed)) for seed in (1, 2))
     assert 150 < (a & b).sum() < 350  # 250 if independent
     assert 150 < a[:500].sum() < 350  # spread over the corpus
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0.1, 0.2, 0.5, 0.9])), max_size=30),
-    st.floats(0, 1),
-    st.sampled_from([0.0, 0.5, 3.0]),
-    st.sampled_from([0.0, 0.3, 0.7]),
-)
-def test_the_top_negatives_stay(
-    words: list[tuple[int, float]], share: float, most: float, tau: float
-) -> None:
-    """At most as many as a random choice would leave; none that is not believed; none that is less like an
-    entity than a believed one that went."""
-    labels = np.array([label for label, _ in words], np.int64)
-    e = torch.tensor([e for _, e in words])
-    seen = top_o(e, torch.from_numpy(labels), share, most, tau).numpy()
-    assert seen[labels > 0].all()
-    believed = (labels == 0) & (1 - e > tau).numpy()
-    chosen = (labels == 0) & (seen == 1)
-    assert not (chosen & ~believed).any()
-    random = ((labels == 0) & ~dropped_o(labels, share, np.random.default_rng(0), most)).sum()
-    assert chosen.sum() == min(random, believed.sum())
-    stays, goes = e.numpy()[chosen], e.numpy()[believed & ~chosen]
-    if len(stays) and len(goes):
-        assert stays.min() >= goes.max()

@@ -117,8 +117,6 @@ def ties(task: Task) -> TieOrBreakObjective:
 
 OBJECTIVES: dict[str, tuple[str, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", noise_robust),
-    "noise-robust, top": ("two-heads", lambda task: noise_robust(task, o_labels="top")),
-    "noise-robust, pu": ("two-heads", lambda task: noise_robust(task, pu=True)),
     "distillation": ("two-heads", distillation),
     "self-training": ("two-heads", self_training),
     "self-training, trained": ("two-heads", lambda task: self_training(task, "trained")),
