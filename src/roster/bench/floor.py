@@ -194,22 +194,27 @@ def phases(
         return []
     counter = Counter(encoder, corpus, 1 + types, batch_size, weight)
     members = config.ensemble.models if config.ensemble.enabled else 1
-    found = [phase.times(members) for phase in _member(config, counter)]
-    if config.ensemble.enabled:
+    found = [phase.times(members) for phase in _noise_robust("members", config, counter)]
+    found.append(counter.reading("members", "distributions", members))
+    if config.ensemble.enabled and config.noise_robust.curriculum:
+        found += _noise_robust("curriculum", config, counter)
+    elif config.ensemble.enabled:
         found += counter.training("ensemble", config.ensemble.epochs)
     if config.self_training.enabled:
         found += _self_training(config, counter, lm or encoder)
     return found
 
 
-def _member(config: Config, counter: Counter) -> list[Phase]:
-    """One noise-robust model: labels are removed before each U-th batch, but not before the first."""
-    stage, settings = "members", config.noise_robust
-    every = settings.update_every
+def _noise_robust(stage: str, config: Config, counter: Counter) -> list[Phase]:
+    """One noise-robust model: labels are removed before each U-th batch, but not before the first, and not in
+    the plain epochs."""
+    settings = config.noise_robust
+    every, plain = settings.update_every, settings.plain_epochs * counter.corpus.steps(counter.batch_size)
     found = counter.training(stage, settings.epochs)
     if settings.remove_labels:
-        found.append(counter.renewals(stage, "label removal", settings.epochs, every, first=every))
-    return [*found, counter.reading(stage, "distributions", 1)]
+        first = every * max(1, ceil(plain / every))
+        found.append(counter.renewals(stage, "label removal", settings.epochs, every, first=first))
+    return found
 
 
 def _self_training(config: Config, counter: Counter, lm: Encoder) -> list[Phase]:

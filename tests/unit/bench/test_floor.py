@@ -109,6 +109,8 @@ SHORT = {
         {"augmentation.by": "names"},
         {"augmentation.enabled": False, "ensemble.enabled": False},
         {"self_training.enabled": False, "noise_robust.update_every": 8},
+        {"noise_robust.curriculum": 2},
+        {"noise_robust.plain_epochs": 2, "noise_robust.epochs": 4, "noise_robust.curriculum": 3},
         {"method": "fine-tune", "fine_tune.epochs": 2},
         {"method": "bond", "bond.epochs": 4, "bond.batch_size": 4, "bond.begin_step": 3, "bond.period": 3},
     ],
