@@ -28,6 +28,7 @@ PRESETS = (
     "small",
     "conll03", "ontonotes5", "wikigold", "twitter", "bc5cdr",
     "conll03-small", "wikigold-small",
+    "incomplete",
     "paper-conll03", "paper-ontonotes5", "paper-wikigold",
 )  # fmt: skip
 

@@ -256,6 +256,21 @@ def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp
     assert results(tmp_path / "run")["stages"]["member-0"]["kept_o_labels"] == (0.75 if phrases else 1.0)
 
 
+def test_an_incomplete_dictionary(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> None:
+    """The preset: members, a curriculum over their agreement in place of the ensemble model, and no more."""
+    run = tmp_path / "run"
+    done = roster("train", corpus, "-o", run, "--preset", "incomplete", "--config", settings,
+                  "--set", "ensemble.models=3", "--set", "noise_robust.epochs=6")  # fmt: skip
+    assert done.code == 0, done.err
+    stages = results(run)["stages"]
+    members = ["member-0", "member-1", "member-2"]
+    assert list(stages) == [*members, "mean-of-members", "curriculum", "model"]
+    assert read_config(run / "config.toml").noise_robust.plain_epochs == 2
+    assert stages["curriculum"]["scores"]["test"]["f1"] > 0.8
+    done = roster("predict", run / "model", stdin="Mr Boris lives in Oslo .")
+    assert [span["label"] for span in records(done.out)[0]["spans"]] == ["PER", "LOC"]
+
+
 @pytest.mark.parametrize("start", ["member", "pretrained"])
 def test_what_the_ensemble_model_begins_with(start: str, short: Callable[..., Path]) -> None:
     """At a rate of 0 it stays what it was: the first member, or an encoder with fresh heads."""
