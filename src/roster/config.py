@@ -291,6 +291,13 @@ class Config:
         return self.method == "roster" and self.self_training.enabled and self.augmentation.enabled
 
     @property
+    def before_self_training(self) -> str:
+        """The stage of RoSTER whose model self-training begins with."""
+        if not self.ensemble.enabled:
+            return "member-0"
+        return "curriculum" if self.noise_robust.curriculum else "ensemble"
+
+    @property
     def masked_lm(self) -> str | None:
         """The masked language model that rewrites sentences, by name or folder; None where none does."""
         if not self.augments or self.augmentation.by == "names":

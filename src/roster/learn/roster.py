@@ -34,22 +34,20 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     labels = io_classes(task.sentences, task.types)
     k = config.ensemble.models if config.ensemble.enabled else 1
     y: np.ndarray | None = None
+    last = config.before_self_training
     train_members(task, run, labels, k, keep_weights=not config.ensemble.enabled)  # lines 2 to 9
     if config.ensemble.enabled:
-        y = mean_of_members(task, run, k)
-        if config.noise_robust.curriculum:
+        mean = mean_of_members(task, run, k)
+        if last == "curriculum":
             train_curriculum(task, run, labels)
-            y, start = None, "curriculum"
         else:
+            y = mean
             distil(task, run, y)  # line 10
-            start = "ensemble"
-    else:
-        start = "member-0"
     if config.self_training.enabled:  # lines 11 to 18
-        self_train(task, run, y, start)
-        start = "self-training"
+        self_train(task, run, y, last)
+        last = "self-training"
     model = task.new_model("two-heads", 0)
-    model.load_state_dict(run.tensors(start))
+    model.load_state_dict(run.tensors(last))
     return model
 
 

@@ -555,6 +555,10 @@ def test_rows_that_cannot_be(folder: Path) -> None:
         experiment("ensemble").rows(off)
     (before,) = {row.stage for row in experiment("ablation").rows(off) if row.stage}
     assert before == "member-0"
+    other = replace(asked(folder), overrides=(("noise_robust.curriculum", 3),))
+    with pytest.raises(ConfigError, match=r"noise_robust\.curriculum, which takes its place"):
+        experiment("ensemble").rows(other)
+    assert {row.stage for row in experiment("ablation").rows(other) if row.stage} == {"curriculum"}
     off = replace(asked(folder), overrides=(("self_training.enabled", False),))
     with pytest.raises(ConfigError, match="needs self-training"):
         experiment("augmentation").rows(off)

@@ -30,8 +30,8 @@ def rows(asked: Asked) -> list[Row]:
 
 def _row(arm: str, point: Point) -> Row:
     """Without self-training, what it begins with is the result, and the full training has scored that."""
-    before = "ensemble" if point.config().ensemble.enabled else "member-0"
-    return Row(arm, point, stage=before if arm == "without self-training" else None)
+    before = point.config().before_self_training if arm == "without self-training" else None
+    return Row(arm, point, stage=before)
 
 
 def draw(items: Sequence[Measured]) -> Drawing:
