@@ -253,7 +253,9 @@ def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp
     options = [part for option in overrides for part in ("--set", option)]
     done = roster("train", tmp_path / "train.jsonl", "-o", tmp_path / "run", "--config", settings, *options)
     assert done.code == 0, done.err
-    assert results(tmp_path / "run")["stages"]["member-0"]["kept_o_labels"] == (0.75 if phrases else 1.0)
+    stages = results(tmp_path / "run")["stages"]
+    for stage in ("member-0", "curriculum"):
+        assert stages[stage]["kept_o_labels"] == (0.75 if phrases else 1.0)
 
 
 def test_an_incomplete_dictionary(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> None:

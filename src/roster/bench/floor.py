@@ -196,9 +196,9 @@ def phases(
     members = config.ensemble.models if config.ensemble.enabled else 1
     found = [phase.times(members) for phase in _noise_robust("members", config, counter)]
     found.append(counter.reading("members", "distributions", members))
-    if config.ensemble.enabled and config.noise_robust.curriculum:
+    if config.before_self_training == "curriculum":
         found += _noise_robust("curriculum", config, counter)
-    elif config.ensemble.enabled:
+    elif config.before_self_training == "ensemble":
         found += counter.training("ensemble", config.ensemble.epochs)
     if config.self_training.enabled:
         found += _self_training(config, counter, lm or encoder)

@@ -106,4 +106,5 @@ def train_curriculum(task: Task, run: Run, labels: np.ndarray) -> None:
         )
         schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
-    finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
+    facts = {**facts, **clock.facts, **objective.kept_labels(0)}
+    finish_stage(task, run, stage, models, model.kind, facts)

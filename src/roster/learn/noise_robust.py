@@ -81,6 +81,15 @@ class NoiseRobustObjective(Objective):
             return robust
         return torch.where(self.plain, noise_robust_loss(b, z, labels, w_e, w_t, 0.0), robust)
 
+    def kept_labels(self, member: int) -> dict[str, float]:
+        """How much of the distant labels the last removal left."""
+        entity = self.labels > 0
+        kept_o = self.w_e[member][~entity]
+        return {
+            "kept_type_labels": round(float(self.w_t[member][entity].mean()), 4),
+            "kept_o_labels": round(float(kept_o.mean()), 4) if len(kept_o) else 0.0,
+        }
+
     def state(self) -> dict[str, Tensor]:
         return {"w_e": self.w_e, "w_t": self.w_t}
 

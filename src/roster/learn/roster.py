@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -36,13 +35,12 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     y: np.ndarray | None = None
     last = config.before_self_training
     train_members(task, run, labels, k, keep_weights=not config.ensemble.enabled)  # lines 2 to 9
-    if config.ensemble.enabled:
-        mean = mean_of_members(task, run, k)
-        if last == "curriculum":
-            train_curriculum(task, run, labels)
-        else:
-            y = mean
-            distil(task, run, y)  # line 10
+    if last == "ensemble":
+        y = mean_of_members(task, run, k)
+        distil(task, run, y)  # line 10
+    elif last == "curriculum":
+        mean_of_members(task, run, k)  # for its scores
+        train_curriculum(task, run, labels)
     if config.self_training.enabled:  # lines 11 to 18
         self_train(task, run, y, last)
         last = "self-training"
@@ -89,7 +87,7 @@ def _train_members(
         elif name == FIRST and task.config.ensemble.start == "member":
             kept.update({f"{WEIGHT}{key}": value for key, value in trained.state_dict(i).items()})
         scores = task.score(found, TwoHeads.kind)
-        run.finish(name, {**facts[i], **cost, **_kept_labels(objective, i), "scores": scores}, kept)
+        run.finish(name, {**facts[i], **cost, **objective.kept_labels(i), "scores": scores}, kept)
         if finds_nothing(p[i].numpy()):
             run.log(
                 f"{name} finds no entity in its own training text: the labels are too sparse for these "
@@ -105,17 +103,6 @@ def finds_nothing(p: np.ndarray) -> bool:
     (True, False)
     """
     return not (p.argmax(axis=1) > 0).any()
-
-
-def _kept_labels(objective: NoiseRobustObjective, member: int) -> dict[str, Any]:
-    """How much of the distant labels the last removal left."""
-    entity = objective.labels > 0
-    return {
-        "kept_type_labels": round(float(objective.w_t[member][entity].mean()), 4),
-        "kept_o_labels": round(float(objective.w_e[member][~entity].mean()), 4)
-        if bool((~entity).any())
-        else 0.0,
-    }
 
 
 def mean_of_members(task: Task, run: Run, k: int) -> np.ndarray:

@@ -56,7 +56,6 @@ def drawn(figure: Figure) -> Any:
     height = 2.9 + 0.17 * len(figure.lines)
     canvas, axes = _pyplot().subplots(figsize=(4.4, height), dpi=200, layout="constrained")
     _draw(axes, figure)
-    axes.set_title(fill(figure.title, WIDTH, break_on_hyphens=False))
     canvas.legend(loc="outside lower center", frameon=False, fontsize=8)
     return canvas
 
@@ -103,6 +102,7 @@ def _draw(axes: Any, figure: Figure) -> None:
         ticks = sorted({x for line in figure.lines if not line.across for x in line.x})
         axes.set_xticks(ticks, [f"{x:,.0f}" for x in ticks])
         axes.minorticks_off()
-    axes.set(xlabel=figure.x, ylabel=figure.y)
+    title = fill(figure.title, WIDTH, break_on_hyphens=False)
+    axes.set(title=title, xlabel=figure.x, ylabel=figure.y)
     axes.grid(alpha=0.25)
     axes.spines[["top", "right"]].set_visible(False)
