@@ -299,6 +299,11 @@ def test_labels_too_sparse_to_learn_from(
     assert done.code == 0, done.err
     assert "member-0 finds no entity in its own training text" in done.err
     assert "noise_robust.plain_epochs=2" in (tmp_path / "run" / "log.txt").read_text()
+    plain = ["--set", "noise_robust.plain_epochs=1"]
+    done = roster("train", data, "-o", tmp_path / "plain", "--config", settings, *plain)
+    assert "member-0 finds no entity in its own training text" in done.err
+    assert "noise_robust.plain_epochs=2" not in done.err  # no advice that was followed already
+    assert "--set noise_robust.drop_o=0.8 leaves out more O words" in done.err
     steps = ["--set", "bond.epochs=2", "--set", "bond.begin_step=3", "--set", "bond.period=1"]
     done = roster("train", data, "-o", tmp_path / "bond", "--config", settings, "--method", "bond", *steps)
     assert done.code == 0, done.err

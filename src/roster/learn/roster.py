@@ -89,10 +89,15 @@ def _train_members(
         scores = task.score(found, TwoHeads.kind)
         run.finish(name, {**facts[i], **cost, **objective.kept_labels(i), "scores": scores}, kept)
         if finds_nothing(p[i].numpy()):
+            what = (
+                "drop_o=0.8 leaves out more O words"
+                if config.plain_epochs
+                else "plain_epochs=2 begins with cross entropy, which learns them"
+            )
             run.log(
                 f"{name} finds no entity in its own training text: the labels are too sparse for these "
-                "settings. --set noise_robust.plain_epochs=2 begins with cross entropy, which learns them; "
-                "a larger dictionary, or --case insensitive in roster label, may give more of them"
+                f"settings. --set noise_robust.{what}; a larger dictionary, or --case insensitive in "
+                "roster label, may give more of them"
             )
 
 
