@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import FORMATS, read
 from roster.corpus.tags import SCHEMES
 from roster.distant.entries import DICTIONARY_FORMATS
+from roster.distant.policy import CASES
 from roster.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ Distant labels: finds the names of dictionaries, patterns and a knowledge base i
 folder that `roster train` takes (train.jsonl, types.txt), or a file of any format. Beside the labels lies
 where each of them comes from, and a report.
 
-Names are matched by words. By default a name counts where the text itself shows a name ("smart" case):
-"Apple" the company is not found in "an apple a day". For words that are written in lower case, such as
-diseases or chemicals, use --case insensitive. Settings for each type go into a TOML file (--config).
+Names are matched by words. In which case a name may match is decided for each type, by how the dictionary
+lists its names and how the text writes them: "Apple" the company is not found in "an apple a day", asthma is
+found in any case. The report has what was decided, from which facts, and what other policies would give;
+--case sets one for all types. Settings for each type go into a TOML file (--config).
 """
 EXAMPLE = """\
 roster label news.txt --dictionary people.tsv places.tsv -o data
-  roster label abstracts.txt --dictionary mesh.tsv --case insensitive --gold dev.conll -o data
+  roster label abstracts.txt --dictionary mesh.tsv --gold dev.conll -o data
   roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data"""
 
 
@@ -81,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", help="TOML file with all of this, and policies for each type"
     )
     how.add_argument(
-        "--case", choices=("smart", "exact", "upper", "insensitive"), help="case policy (default: smart)"
+        "--case",
+        choices=CASES,
+        help="case policy for all types (default: auto, decided for each type by dictionary and text)",
     )
     how.add_argument(
         "--types",
@@ -183,6 +187,8 @@ def run(args: argparse.Namespace) -> int:
         say_to_stderr(f"where each label comes from: {target.provenance}")
     if dead:
         say_to_stderr(f"entries that can match nothing: {target.dead}")
+    for warning in report.warnings:
+        say_to_stderr(f"warning: {warning}")
     if target.folder and report.labels:
         say_to_stderr(f"Next: roster train {target.path} -o run")
     return 0

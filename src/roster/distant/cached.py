@@ -16,7 +16,7 @@ from roster.distant.policy import Policies
 from roster.errors import DataError, RosterError
 from roster.files import fingerprint
 
-FORMAT = 2  # of the files in the cache; one more whenever they, or what they mean, change
+FORMAT = 3  # of the files in the cache; one more whenever they, or what they mean, change
 
 
 def load_lexicons(
@@ -75,4 +75,8 @@ def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", path=source.path) from error
         contents.append([source.name, source.format, source.priority, source.skip_broken, digest])
-    return fingerprint(FORMAT, version("daachorse"), contents, policies.as_dict(), form)
+    # What is `auto` is decided by the contents, or when a text is matched: case, and parts of longer names.
+    rules = policies.as_dict()
+    for table in (rules["defaults"], *rules["types"].values()):
+        del table["case"], table["whole"]
+    return fingerprint(FORMAT, version("daachorse"), contents, rules, form)

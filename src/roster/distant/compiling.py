@@ -10,7 +10,7 @@ import ctypes
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,23 @@ from roster.distant.entries import Batch, read_entries
 from roster.distant.filters import LIVE, Filter, judged
 from roster.distant.lexicon import (
     ANY_SHAPE,
-    PAIR_BITS,
     Lexicon,
     Source,
     code_width,
-    encode,
-    pair_hash,
     read,
 )
-from roster.distant.pieces import EDGES, Array, Pieces, Unicode, cut, sequence_hash, stretches
+from roster.distant.numbering import (
+    coded,
+    distinct,
+    gathered,
+    numbered,
+    pair_bits,
+    same_names,
+    starts_of,
+)
+from roster.distant.pieces import EDGES, Array, Pieces, Unicode, cut, stretches
 from roster.distant.policy import Policies
+from roster.distant.writing import Writing, WritingCounter, flags_of, held, revived
 from roster.errors import DataError
 from roster.files import atomic_folder, write_json
 
@@ -86,6 +93,8 @@ class _Table:
         self.columns: dict[str, list[Array]] = {}
         self.size = 0
         self.broken = _Broken()
+        self.writing = WritingCounter(form)
+        self.held: list[tuple[int, str, int]] = []  # entry, surface, kind
 
     def add(self, batch: Batch, source: str, priority: int) -> None:
         if source not in self.sources:
@@ -119,18 +128,47 @@ class _Table:
         )
         pieces = cut(batch.surfaces, self.form)
         reason, flags, first, last = judged(pieces, kind, self.filters)
+        flags |= flags_of(pieces)
+        self.writing.add(pieces, kind, flags, reason)
         self._put(entry_reason=reason, entry_flags=flags)
+        for i in held(reason, kind, self.filters).tolist():
+            self.held.append((i + self.size, batch.surfaces[i], int(kind[i])))
         live = np.flatnonzero(reason == LIVE)
-        self._put_forms(pieces, first[live], last[live], live + self.size)
+        self._put_live(batch.surfaces, pieces, kind, live, first, last, np.arange(len(kind)) + self.size)
+        self.size += len(kind)
+
+    def _put_live(
+        self,
+        surfaces: Sequence[str],
+        pieces: Pieces,
+        kind: Array,
+        live: Array,
+        first: Array,
+        last: Array,
+        entry: Array,
+    ) -> None:
+        """The forms of those entries that can match."""
+        self._put_forms(pieces, first[live], last[live], entry[live])
         plural = np.array([f.policy.plural for f in self.filters], bool)[kind[live]]
         if plural.any():
             chosen = live[plural]
-            more = cut(
-                [plural_of(batch.surfaces[i].rstrip("".join(EDGES))) for i in chosen.tolist()], self.form
-            )
+            more = cut([plural_of(surfaces[i].rstrip("".join(EDGES))) for i in chosen.tolist()], self.form)
             _, _, first, last = judged(more, kind[chosen], self.filters)
-            self._put_forms(more, first, last, chosen + self.size, any_last=True)
-        self.size += len(kind)
+            self._put_forms(more, first, last, entry[chosen], any_last=True)
+
+    def _revive(self) -> list[Writing]:
+        """Short names and stop-words of types that are about such names get their forms after all."""
+        writing = self.writing.result(len(self.kinds))
+        if self.held:
+            rows, surfaces, kinds = zip(*self.held, strict=True)
+            entry, kind = np.array(rows), np.array(kinds)
+            pieces = cut(surfaces, self.form)
+            reason, _, first, last = revived(pieces, kind, self.filters, writing)
+            (column,) = self.columns["entry_reason"] = [np.concatenate(self.columns["entry_reason"])]
+            column[entry] = reason
+            live = np.flatnonzero(reason == LIVE)
+            self._put_live(surfaces, pieces, kind, live, first, last, entry)
+        return writing
 
     def _put_forms(
         self, pieces: Pieces, first: Array, last: Array, entry: Array, any_last: bool = False
@@ -161,32 +199,34 @@ class _Table:
         """The compiled lexicon. What is finished goes to disk at once, since building automata needs room."""
         import daachorse
 
+        writing = self._revive()
+
         def put(name: str, array: Array) -> None:
             np.save(folder / f"{name}.npy", array)
 
         for name, dtype in ENTRY_COLUMNS.items():
             put(name, self._take(name, dtype))
-        put("surface_starts", _starts(self._take("surface_lengths", np.int32)))
-        numbers, vocabulary, check = _numbered(self._take("key", np.uint64), self._take("check", np.uint32))
+        put("surface_starts", starts_of(self._take("surface_lengths", np.int32)))
+        numbers, vocabulary, check = numbered(self._take("key", np.uint64), self._take("check", np.uint32))
         put("vocabulary", vocabulary)
         put("vocabulary_check", check)
         length = self._take("form_length", np.int32)
-        starts = _starts(length)
-        names, name_of = _distinct(vocabulary, numbers, starts)
+        starts = starts_of(length)
+        names, name_of = distinct(vocabulary, numbers, starts)
         by_name = np.argsort(name_of, kind="stable").astype(np.int32)
         name_of = name_of[by_name]
         put("form_entry", self._take("form_entry", np.int32)[by_name])
         put("name_starts", np.searchsorted(name_of, np.arange(len(names) + 1)).astype(np.int32))
-        sorted_starts = _starts(length[by_name])
+        sorted_starts = starts_of(length[by_name])
         put("shape_starts", sorted_starts)
-        put("shapes", _gathered(self._take("shape", np.uint32), starts, by_name))
-        _same_names(_gathered(numbers, starts, by_name), sorted_starts, name_of)
+        put("shapes", gathered(self._take("shape", np.uint32), starts, by_name))
+        same_names(gathered(numbers, starts, by_name), sorted_starts, name_of)
         # A name of one piece needs no automaton, only a place in a table.
         singles = int((length[names] == 1).sum())
         single = np.full(len(vocabulary) + 1, -1, np.int32)
         single[numbers[starts[names[:singles]]]] = np.arange(singles)
         put("single", single)
-        put("pairs", _pair_bits(numbers, starts, names[singles:]))
+        put("pairs", pair_bits(numbers, starts, names[singles:]))
         width = code_width(len(vocabulary))
         del name_of, by_name, sorted_starts, length, single, vocabulary, check
         automata = 0
@@ -194,13 +234,14 @@ class _Table:
         for at in range(singles, len(names), size):
             _release()
             chosen = names[at : at + size]
-            automaton = daachorse.DoubleArrayAhoCorasick(_coded(numbers, starts, chosen, width))
+            automaton = daachorse.DoubleArrayAhoCorasick(coded(numbers, starts, chosen, width))
             (folder / f"automaton-{automata}.bin").write_bytes(automaton.serialize())
             automata += 1
             del automaton
         about = {
             "form": self.form,
             "kinds": list(self.kinds),
+            "writing": [asdict(counts) for counts in writing],
             "sources": list(self.sources),
             "priorities": self.priorities,
             "automata": automata,
@@ -211,84 +252,10 @@ class _Table:
         write_json(folder / "lexicon.json", about)
 
 
-def _numbered(key: Array, check: Array) -> tuple[Array, Array, Array]:
-    """A number from 1 for every piece, and the distinct pieces in the order of their numbers."""
-    vocabulary, first, numbers = np.unique(key, return_index=True, return_inverse=True)
-    if (check[first][numbers] != check).any():
-        raise RuntimeError("two different words have the same hash; change the multipliers in pieces.py")
-    return (numbers + 1).astype(np.int32), vocabulary, check[first]
-
-
-def _distinct(vocabulary: Array, numbers: Array, starts: Array) -> tuple[Array, Array]:
-    """One form of each distinct name, and for each form the number of its name.
-
-    Names of one piece come first. Then neighbours in the automaton's table should be neighbours in memory,
-    so the order is by the first piece, then the second.
-    """
-    if len(starts) == 1:
-        return np.zeros(0, np.int32), np.zeros(0, np.int32)
-    hashes = sequence_hash(vocabulary[numbers - 1], starts[:-1], starts[1:])
-    _, names, name_of = np.unique(hashes, return_index=True, return_inverse=True)
-    del hashes
-    first = starts[names]
-    longer = starts[names + 1] - first > 1
-    second = np.where(longer, numbers[np.minimum(first + 1, len(numbers) - 1)], 0)
-    order = np.lexsort((second, numbers[first], longer))
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order))
-    return names[order].astype(np.int32), rank[name_of]
-
-
-def _coded(numbers: Array, starts: Array, forms: Array, width: int) -> list[bytes]:
-    """The names of some forms, as the automaton reads them."""
-    length = starts[forms + 1] - starts[forms]
-    index, begins = stretches(starts[forms], length)
-    codes = encode(numbers[index], width).tobytes()
-    borders = [*(begins * width).tolist(), len(codes)]
-    return [codes[a:b] for a, b in pairwise(borders)]
-
-
-def _pair_bits(numbers: Array, starts: Array, forms: Array) -> Array:
-    """A bit for every two neighbouring pieces of a name, so that most of a text is seen to hold none."""
-    bits = np.zeros(1 << PAIR_BITS, bool)
-    for at in range(0, len(forms), 1 << 18):
-        chosen = forms[at : at + (1 << 18)]
-        index, _ = stretches(starts[chosen], starts[chosen + 1] - starts[chosen] - 1)
-        bits[pair_hash(numbers[index], numbers[index + 1])] = True
-    return np.packbits(bits, bitorder="little")
-
-
-def _gathered(values: Array, starts: Array, order: Array) -> Array:
-    """The stretches of `values` in another order."""
-    parts = []
-    for at in range(0, len(order), 1 << 18):  # by parts, because the indices take more room than the values
-        chosen = order[at : at + (1 << 18)]
-        parts.append(values[stretches(starts[chosen], starts[chosen + 1] - starts[chosen])[0]])
-    return np.concatenate(parts) if parts else values[:0]
-
-
-def _same_names(numbers: Array, starts: Array, name_of: Array) -> None:
-    """Two forms of one name have the same pieces, not only the same hash."""
-    same = np.flatnonzero(name_of[1:] == name_of[:-1])
-    length = np.diff(starts)
-    equal = bool((length[same] == length[same + 1]).all())
-    if equal:
-        index, _ = stretches(starts[same], length[same])
-        equal = bool((numbers[index] == numbers[index + np.repeat(length[same], length[same])]).all())
-    if not equal:
-        raise RuntimeError("two different names have the same hash; change the multipliers in pieces.py")
-
-
 def _release() -> None:
     """Give memory that was freed back to the system, where the C library can; the next step needs much."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def _starts(lengths: Array) -> Array:
-    starts = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    return starts
 
 
 class _Broken:

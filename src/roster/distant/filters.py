@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from roster.distant.pieces import EDGES, MARK, Array, Pieces, Unicode, cut, sequence_hash
-from roster.distant.policy import Policies, Policy
+from roster.distant.policy import STOP_WORDS, Policies, Policy
 
 MAX_WORDS = 1 << 12
 """A name has fewer words, punctuation included."""
@@ -26,7 +26,7 @@ REASONS = {
 
 EDGE_CODES = np.sort(np.array([ord(c) for c in EDGES], np.uint32))
 ALLOWED = 1
-"""Flag of an entry that is on the allow list of its type."""
+"""Flag of an entry that is on the allow list of its type; the others are in `writing`."""
 
 
 class Filter:
@@ -37,9 +37,16 @@ class Filter:
         self.here = self.policy.form == form
         self.unwanted = policies.label(kind) is None
         self.stops = self.policy.stops
+        self.shortest = self.policy.shortest
         self.stop_keys = np.sort(cut(sorted(self.stops), form).key)
+        self._form = form
         self.allow_keys = _name_hashes(self.policy.allow, self.policy)
         self.deny_keys = _name_hashes(self.policy.deny, self.policy)
+
+    def keep_stop_words(self) -> None:
+        """Only stop-words that the settings name one by one are left out."""
+        self.stops = frozenset(word for word in self.policy.stop_words if word not in STOP_WORDS)
+        self.stop_keys = np.sort(cut(sorted(self.stops), self._form).key)
 
 
 def _name_hashes(names: Iterable[str], policy: Policy) -> Array:
@@ -95,7 +102,7 @@ def judged(pieces: Pieces, kind: Array, filters: Sequence[Filter]) -> tuple[Arra
             )
         why[stop_count[rule.stops][rows] == words[rows]] = STOP_WORD
         why[words[rows] < rule.policy.min_words] = FEW_WORDS
-        why[letters[rows] < rule.policy.min_length] = SHORT
+        why[letters[rows] < rule.shortest] = SHORT
         full = np.flatnonzero(last[rows] > first[rows])
         hashes = np.zeros(len(rows), np.uint64)
         if len(rule.allow_keys) or len(rule.deny_keys):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
 from roster.distant.labeller import Corpus, Labelled, Labeller
 from roster.distant.output import Target
 from roster.distant.parts import can_be_joined, write_parts
+from roster.distant.policy_report import labels_by_case
 from roster.distant.report import Report, dead_entries
 from roster.distant.settings import Settings
 from roster.distant.team import WorkerLostError
@@ -50,7 +53,7 @@ class Labels:
         ) as all_:
             yield from report.follow(all_)
         _some(report)
-        report.finish(self._labeller)
+        report.finish(self._labeller, self._others)
 
     def score(self, gold: Iterable[Sentence]) -> Evaluation:
         """Precision and recall against the same sentences with true labels."""
@@ -71,6 +74,11 @@ class Labels:
         self.report.scores = scores
         return target.finish(self.report, dead_entries(self._labeller))
 
+    @cached_property
+    def _others(self) -> dict[str, Any]:
+        """What other policies would give; the same for every pass."""
+        return labels_by_case(self._labeller)
+
     def _save_in_parts(self, target: Target, scheme: Scheme, provenance: bool) -> bool:
         """By several processes, where the format allows it."""
         if self._workers <= 1 or sys.platform != "linux" or not can_be_joined(target):
@@ -90,7 +98,7 @@ class Labels:
             raise
         except RosterError:
             return False  # one process after the other says exactly what is wrong, and where
-        self.report.finish(self._labeller)
+        self.report.finish(self._labeller, self._others)
         target.tidy(provenance)
         return True
 

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from roster.corpus.formats.records import documents
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.cached import load_lexicons
 from roster.distant.candidates import rule_candidates, spacy_candidates
 from roster.distant.conflicts import Resolved, resolve_document
-from roster.distant.filters import ALLOWED
-from roster.distant.lexicon import Lexicon
-from roster.distant.matcher import MAX_CHUNK, Matcher, Matches, common_words
+from roster.distant.decide import Decision
+from roster.distant.lost import Lost
 from roster.distant.mention import Label, Mention
+from roster.distant.names import Names
 from roster.distant.patterns import PatternMatcher
+from roster.distant.pieces import Array
+from roster.distant.prepare import prepare
 from roster.distant.settings import Settings
 from roster.distant.team import Team
-from roster.errors import DataError
 from roster.progress import bar
 
 Corpus = Callable[[], Iterable[Sentence]]
 """Gives the sentences anew each time: they are read once for statistics and once for labels."""
 
 CHUNK_WORDS = 1 << 16
-SAMPLE_WORDS = 500_000
-"""Words that are read to learn which words are common; after that many, more change little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +36,6 @@ class Labelled:
 
     sentence: Sentence
     labels: tuple[Label, ...]
-
-
-@dataclass
-class Lost:
-    """What did not become a label, counted."""
-
-    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, label of the claim)
-    ambiguous: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)  # (name, types)
-    refused: Counter[str] = field(default_factory=Counter)  # kind of names that only their case refused
-    parts: Counter[str] = field(default_factory=Counter)  # kind of names that are part of a longer run
-
-    def add(self, other: Lost) -> None:
-        self.dropped.update(other.dropped)
-        self.ambiguous.update(other.ambiguous)
-        self.refused.update(other.refused)
-        self.parts.update(other.parts)
 
 
 class Labeller:
@@ -68,18 +48,21 @@ class Labeller:
         self.lexicons = load_lexicons(settings.sources, settings.policies, cache, log=log)
         self.patterns = PatternMatcher(settings.patterns) if settings.patterns else None
         self.lost = Lost()
-        self._matchers = [Matcher(lexicon, settings.policies) for lexicon in self.lexicons]
-        self._entries = [_Claims(lexicon, settings) for lexicon in self.lexicons]
+        self.decisions: dict[str, Decision] = {}
+        """By type of the dictionaries: how its names are matched, and why; empty before `prepare`."""
+        self.beginning: list[list[Sentence]] = []
+        """The documents at the beginning of the corpus that were looked at to decide."""
+        self._names = Names(self.lexicons, settings.policies)
+        self._common: Sequence[Array] | None = None
         self._items: dict[str, tuple[tuple[str, str], ...]] = {}  # name -> (type, item) of the knowledge base
         self._cache, self._log = cache, log
 
     def prepare(self, corpus: Corpus) -> None:
-        """What must be known of the whole corpus: its common words, what the knowledge base says of it."""
-        smart = any(p.case == "smart" for p in self._policies())
-        if self._matchers and smart:
-            for i, matcher in enumerate(self._matchers):
-                common = common_words(matcher, _sample(corpus()))
-                self._matchers[i] = Matcher(matcher.lexicon, self.settings.policies, common)
+        """What must be known of the corpus: policies, common words, what the knowledge base says of it."""
+        if self.lexicons:
+            ready = prepare(self.lexicons, self.settings.policies, chunks(corpus()))
+            self._names, self._common = ready.names, ready.common
+            self.decisions, self.beginning = ready.decisions, ready.beginning
         if self.settings.kb.source:
             self._items = self._look_up(corpus)
 
@@ -101,50 +84,39 @@ class Labeller:
                 self.lost.add(lost)
                 yield from _together(some, labels)
 
-    def _policies(self) -> Iterator[Any]:
-        return (self.settings.policies.of(kind) for lexicon in self.lexicons for kind in lexicon.kinds)
+    def of_dictionaries(self, case: str | None = None) -> Labeller:
+        """The same without patterns and knowledge base, with one case policy for all types if given."""
+        other = copy(self)
+        other.patterns, other._items, other.lost = None, {}, Lost()
+        if case is not None:
+            policies = self.settings.policies
+            others = {kind: replace(policies.of(kind), case=case) for kind in self.decisions}
+            other._names = Names(self.lexicons, policies.with_decided(others), self._common)
+        return other
 
     def _chunk(self, chunk: Sequence[Sequence[Sentence]]) -> tuple[list[tuple[Label, ...]], Lost]:
         """The labels of all sentences of some documents."""
         sentences = [sentence for document in chunk for sentence in document]
-        mentions: list[list[Mention]] = [[] for _ in sentences]
         lost = Lost()
         words = [sentence.words for sentence in sentences]
-        for matcher, claims in zip(self._matchers, self._entries, strict=True):
-            found = _find(matcher, words)
-            entries = matcher.lexicon.arrays
-            whole = claims.whole[entries["entry_kind"][found.entry]]
-            whole &= (entries["entry_flags"][found.entry] & ALLOWED) == 0
-            columns = (found.sentence, found.start, found.end, found.entry, whole)
-            at, runs = -1, _Runs(())
-            for i, start, end, entry, needs in zip(*(c.tolist() for c in columns), strict=True):
-                if needs:
-                    if i != at:
-                        at, runs = i, _Runs(words[i])
-                    if runs.cut(start, end):
-                        lost.parts[claims.kind(entry)] += 1
-                        continue
-                mentions[i].append(claims.mention(start, end, entry))
-            for kind in np.flatnonzero(found.refused).tolist():
-                lost.refused[matcher.lexicon.kinds[kind]] += int(found.refused[kind])
+        mentions = self._names.mentions(words, lost)
         if self.patterns is not None:
             for i, sentence in enumerate(sentences):
                 mentions[i] += self.patterns.mentions(sentence)
         if self._items:
             for i, spans in enumerate(self._candidates(sentences)):
                 mentions[i] += self._known(sentences[i], spans)
-        labels: list[tuple[Label, ...]] = []
+        resolved: list[Resolved] = []
         at = 0
         for document in chunk:
-            pairs = list(zip(words[at : at + len(document)], mentions[at : at + len(document)], strict=True))
-            found_here = resolve_document(
+            rows = words[at : at + len(document)]
+            pairs = list(zip(rows, mentions[at : at + len(document)], strict=True))
+            resolved += resolve_document(
                 pairs, overlap=self.settings.overlap, ambiguous=self.settings.ambiguous
             )
-            for (row, _), resolved in zip(pairs, found_here, strict=True):
-                _count(lost, row, resolved)
-                labels.append(tuple(resolved.labels))
             at += len(document)
-        return labels, lost
+        lost.count_dropped(words, resolved)
+        return [tuple(one.labels) for one in resolved], lost
 
     def chunk(self, chunk: Sequence[Sequence[Sentence]], lost: Lost) -> Iterator[Labelled]:
         """The labels of some documents; what did not become one is counted in `lost`."""
@@ -191,90 +163,6 @@ class Labeller:
         return {name: tuple((hit.type, hit.item) for hit in found) for name, found in hits.items() if found}
 
 
-class _Claims:
-    """Mentions from entries; each entry is read from the table once."""
-
-    def __init__(self, lexicon: Lexicon, settings: Settings):
-        self.lexicon = lexicon
-        self.labels = {kind: settings.policies.label(kind) or "" for kind in lexicon.kinds}
-        self.priority = dict(zip(lexicon.sources, lexicon.priorities, strict=True))
-        policies = [settings.policies.of(kind) for kind in lexicon.kinds]
-        self.whole = np.array([p.whole and p.case == "smart" for p in policies], bool)
-        self._known: dict[int, tuple[str, str, str, str, int, int]] = {}
-
-    def kind(self, entry: int) -> str:
-        return self.lexicon.kinds[self.lexicon.arrays["entry_kind"][entry]]
-
-    def mention(self, start: int, end: int, entry: int) -> Mention:
-        about = self._known.get(entry)
-        if about is None:
-            e = self.lexicon.entry(entry)
-            about = (self.labels[e.kind], e.kind, e.source, e.surface, e.line, self.priority[e.source])
-            self._known[entry] = about
-        return Mention(start, end, *about)
-
-
-def _count(lost: Lost, words: Sequence[str], resolved: Resolved) -> None:
-    tied: dict[tuple[int, int], set[str]] = {}
-    for mention, reason in resolved.dropped:
-        lost.dropped[reason.value, mention.label] += 1
-        if reason in ("ambiguous", "first", "document"):
-            tied.setdefault((mention.start, mention.end), set()).add(mention.label)
-    if tied or any(len(x.types) > 1 for x in resolved.labels):
-        for label in resolved.labels:
-            if (label.start, label.end) in tied or len(label.types) > 1:
-                tied.setdefault((label.start, label.end), set()).update(label.types)
-        for (start, end), types in tied.items():
-            lost.ambiguous[" ".join(words[start:end]), tuple(sorted(types))] += 1
-
-
-class _Runs:
-    """The runs of capitalised words of a sentence, and whether a match is cut out of one."""
-
-    def __init__(self, words: Sequence[str]):
-        self._words = words
-        self._run = [-1] * (len(words) + 1)  # the last one stands for both ends of the sentence
-        for number, (start, end) in enumerate(rule_candidates(words)):
-            self._run[start:end] = [number] * (end - start)
-        self._parts: frozenset[tuple[int, int]] | None = None
-
-    def cut(self, start: int, end: int) -> bool:
-        """Whether the run goes on before or after; its parts at titles and connectors may stand alone."""
-        run = self._run
-        before = run[start] >= 0 and run[start] == run[start - 1]
-        after = run[end - 1] >= 0 and run[end - 1] == run[end]
-        if not before and not after:
-            return False
-        if self._parts is None:
-            self._parts = frozenset(rule_candidates(self._words, nested=True))
-        return (start, end) not in self._parts
-
-
-def _slices(words: Sequence[Sequence[str]]) -> Iterator[tuple[int, Sequence[Sequence[str]]]]:
-    """Parts that are short enough for one call of the matcher, each with the number of its first sentence."""
-    first, size = 0, 0
-    for i, sentence in enumerate(words):
-        if len(sentence) >= MAX_CHUNK:
-            raise DataError(f"a sentence of {len(sentence):,} words; put line breaks between sentences")
-        size += len(sentence) + 1
-        if size > MAX_CHUNK:
-            yield first, words[first:i]
-            first, size = i, len(sentence) + 1
-    yield first, words[first:]
-
-
-def _find(matcher: Matcher, words: Sequence[Sequence[str]]) -> Matches:
-    """All matches, also in a document that is too long for one call."""
-    parts = [(first, matcher.find(part)) for first, part in _slices(words)]
-    return Matches(
-        np.concatenate([p.sentence + first for first, p in parts]),
-        np.concatenate([p.start for _, p in parts]),
-        np.concatenate([p.end for _, p in parts]),
-        np.concatenate([p.entry for _, p in parts]),
-        np.sum([p.refused for _, p in parts], axis=0),
-    )
-
-
 def _name(sentence: Sentence, start: int, end: int) -> str:
     """What the knowledge base is asked: the text of the words, with single spaces."""
     return " ".join(sentence.text[sentence.offsets[start][0] : sentence.offsets[end - 1][1]].split())
@@ -300,13 +188,3 @@ def chunks(sentences: Iterable[Sentence]) -> Iterator[list[list[Sentence]]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-def _sample(sentences: Iterable[Sentence]) -> Iterator[Sequence[Sequence[str]]]:
-    total = 0
-    for chunk in chunks(sentences):
-        words = [sentence.words for document in chunk for sentence in document]
-        yield from (part for _, part in _slices(words))
-        total += sum(map(len, words))
-        if total >= SAMPLE_WORDS:
-            return

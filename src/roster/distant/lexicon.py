@@ -23,6 +23,7 @@ import numpy as np
 
 from roster.distant.filters import REASONS
 from roster.distant.pieces import Array, Pieces, Unicode
+from roster.distant.writing import Writing
 
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
 """Stands for the shape of a word that may have any: the last one of a plural."""
@@ -64,6 +65,8 @@ class Lexicon:
     automata: tuple[Any, ...] = field(repr=False)
     automaton_size: int
     """Names in each automaton but the last."""
+    writing: tuple[Writing, ...] = ()
+    """How the entries of each kind are written."""
     broken: tuple[int, tuple[str, ...]] = (0, ())
     """Lines that were skipped because they could not be read: how many, and what is wrong with the first."""
 
@@ -178,5 +181,6 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
         arrays,
         automata,
         about["automaton_size"],
+        tuple(Writing(**counts) for counts in about["writing"]),
         (about["broken"][0], tuple(about["broken"][1])),
     )

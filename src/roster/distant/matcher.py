@@ -25,27 +25,35 @@ from roster.distant.pieces import (
 )
 from roster.distant.policy import Policies
 from roster.distant.signs import Signs
-from roster.distant.words import AT_BORDER, BREAK, INSIDE, PAST_POSSESSIVE, PAST_PUNCTUATION, Words
+from roster.distant.text import Text, read_text
+from roster.distant.words import AT_BORDER, INSIDE, PAST_POSSESSIVE, PAST_PUNCTUATION, Words
+from roster.distant.writing import ACRONYM, LOWER, TINY
 
 MAX_FORMS = 1 << 20
 """Distinct words of the text that are remembered; then the memory starts afresh."""
-HEADLINE = 0.25
-"""A sentence with a smaller share of its cased words in lower case is a headline: capitals say nothing."""
 
-EXACT, UPPER_TOO, ANY, SMART = range(4)
-CASES = {"exact": EXACT, "upper": UPPER_TOO, "insensitive": ANY, "smart": SMART}
+EXACT, UPPER_TOO, ANY, SMART, LISTED, TERMS = range(6)
+CASES = {
+    "auto": SMART,  # until it is decided
+    "exact": EXACT,
+    "upper": UPPER_TOO,
+    "insensitive": ANY,
+    "smart": SMART,
+    "listed": LISTED,
+    "terms": TERMS,
+}
 
-
-MAX_CHUNK = 1 << 20
-"""Words in one call of `find`, so that a match fits in 64 bits."""
+IN_LOWER_CASE, COMMON, OTHERWISE, ALONE = range(4)
+"""Why a match is refused: in lower case; a common word whose capital only begins a sentence or stands in a
+headline; written otherwise than listed; one word, where the policy wants several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
     """Entry `entry[i]` of the lexicon is the words `start[i]` to `end[i]` of sentence `sentence[i]`.
 
-    Sorted by sentence, start, end and entry. `refused` counts, for each kind of the lexicon, matches that
-    only the case policy refused.
+    Sorted by sentence, start, end and entry. `refused` has the entries of matches that the policy refused,
+    with repetitions, and `why` the reasons.
     """
 
     sentence: Array
@@ -53,6 +61,7 @@ class Matches:
     end: Array
     entry: Array
     refused: Array
+    why: Array
 
 
 class Matcher:
@@ -67,25 +76,30 @@ class Matcher:
         common[0] = False
         self.common = common
         rules = [policies.of(kind) for kind in lexicon.kinds]
+        flags = lexicon.arrays["entry_flags"]
         self._case = np.array([CASES[rule.case] for rule in rules], np.uint8)
         self._edges = np.array([rule.edges for rule in rules], bool)
         self._possessive = np.array([rule.possessive for rule in rules], bool)
-        self._only_smart = bool((self._case == SMART).all()) and not lexicon.arrays["entry_flags"].any()
+        self._min_words = np.array([rule.min_words for rule in rules], np.int32)
+        all_smart = bool((self._case == SMART).all()) and not (flags & ALLOWED).any()
+        self._smart = None if all_smart else self._smart_names()
         self._words = Words(lexicon)
 
     def find(self, sentences: Sequence[Sequence[str]]) -> Matches:
         """All names in the sentences, each a row of words; at most `MAX_CHUNK` words at once."""
-        text = self._read(sentences)
-        lexicon, arrays = self.lexicon, self.lexicon.arrays
-        start, end, name = self._hits(text.number)
+        text = self.read(sentences)
+        arrays = self.lexicon.arrays
+        start, end, name = self.hits(text.number)
         keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
         start, end, name = start[keep], end[keep], name[keep]
         signs = Signs(text.case, text.letters, text.telling, self.common[text.number])
-        refused = np.zeros(len(lexicon.kinds), np.int64)
-        if self._only_smart:  # most hits are common words; they need not be looked at more closely
-            shown = signs.shown(start, end)
-            refused += self._kinds_of(name[~shown])
-            start, end, name = start[shown], end[shown], name[shown]
+        # Most hits are common words; those of names that need a capital are not looked at more closely.
+        hopeless = ~signs.shown(start, end)
+        if self._smart is not None:
+            hopeless &= self._smart[name]
+        refused = arrays["form_entry"][arrays["name_starts"][name[hopeless]]]
+        why = np.where(signs.capitals(start[hopeless], end[hopeless]), COMMON, IN_LOWER_CASE)
+        start, end, name = start[~hopeless], end[~hopeless], name[~hopeless]
 
         # From names to the entries behind them.
         first = arrays["name_starts"][name].astype(np.int64)
@@ -102,8 +116,12 @@ class Matcher:
             | ((after == PAST_PUNCTUATION) & edges)
             | ((after == PAST_POSSESSIVE) & self._possessive[kind])
         )
-        fitting = bordered & self._case_fits(text, signs, start, end, form, entry, kind)
-        refused += np.bincount(kind[bordered & ~fitting], minlength=len(lexicon.kinds))
+        enough = signs.words(start, end) >= self._min_words[kind]
+        enough |= (arrays["entry_flags"][entry] & ALLOWED) > 0
+        fitting = bordered & enough & self._case_fits(text, signs, start, end, form, entry, kind)
+        out = np.flatnonzero(bordered & ~fitting)
+        refused = np.concatenate([refused, entry[out]])
+        why = np.concatenate([why, self._why(signs, start[out], end[out], enough[out])])
         start, end, entry = start[fitting], end[fitting], entry[fitting]
 
         # Sorted, and once each: a name and its plural may be two hits of one entry on the same words.
@@ -114,11 +132,11 @@ class Matcher:
         first, length, entry = packed >> 43, (packed >> 31) & (MAX_WORDS - 1), packed & ((1 << 31) - 1)
         sentence = np.searchsorted(text.sentence_first, first, side="right") - 1
         start = first - text.sentence_first[sentence]
-        return Matches(sentence, start, start + length + 1, entry, refused)
+        return Matches(sentence, start, start + length + 1, entry, refused, why.astype(np.uint8))
 
     def count(self, sentences: Sequence[Sequence[str]]) -> tuple[Array, Array]:
         """How often each piece of the lexicon is in lower case, and capitalised where that says something."""
-        text = self._read(sentences)
+        text = self.read(sentences)
         size = len(self.common)
         lower = (text.case & (HAS_CASE | HAS_CAPITAL)) == HAS_CASE
         capital = ((text.case & HAS_CAPITAL) > 0) & text.telling
@@ -126,7 +144,7 @@ class Matcher:
             text.number[capital], minlength=size
         )
 
-    def _hits(self, numbers: Array) -> tuple[Array, Array, Array]:
+    def hits(self, numbers: Array) -> tuple[Array, Array, Array]:
         """(first piece, last piece + 1, name) of every hit of the automata."""
         alone = self.lexicon.arrays["single"][numbers]
         at = np.flatnonzero(alone >= 0)
@@ -159,21 +177,36 @@ class Matcher:
         ends = np.flatnonzero(~near[place[:-1]]) + 1 if len(place) else place
         return np.insert(numbers[place], ends, 0), np.insert(place, ends, -1)
 
-    def _kinds_of(self, names: Array) -> Array:
-        """How many of the names have a first entry of each kind."""
+    def _smart_names(self) -> Array:
+        """Names that match only with a capital that shows a name, whatever entry is behind them."""
         arrays = self.lexicon.arrays
-        first = arrays["form_entry"][arrays["name_starts"][names]]
-        return np.bincount(arrays["entry_kind"][first], minlength=len(self.lexicon.kinds))
+        flags = arrays["entry_flags"]
+        policy = self._case[arrays["entry_kind"]]
+        entries = (policy == SMART) | ((policy == LISTED) & ((flags & LOWER) == 0))
+        entries &= (flags & ALLOWED) == 0
+        forms = entries[arrays["form_entry"]]
+        starts = arrays["name_starts"][:-1]
+        return np.logical_and.reduceat(forms, starts) if len(starts) else forms
+
+    def _why(self, signs: Signs, start: Array, end: Array, enough: Array) -> Array:
+        """Why matches were refused."""
+        lower, shown = ~signs.capitals(start, end), signs.shown(start, end)
+        return np.select([~enough, lower & ~shown, ~shown], [ALONE, IN_LOWER_CASE, COMMON], OTHERWISE)
 
     def _case_fits(
-        self, text: _Text, signs: Signs, start: Array, end: Array, form: Array, entry: Array, kind: Array
+        self, text: Text, signs: Signs, start: Array, end: Array, form: Array, entry: Array, kind: Array
     ) -> Array:
         """Whether the case of the text is one in which the entry may match."""
-        policy = self._case[kind]
-        smart, shown = policy == SMART, signs.shown(start, end)
+        policy, flags = self._case[kind], self.lexicon.arrays["entry_flags"][entry]
+        lower = (policy == LISTED) & ((flags & LOWER) > 0)
+        smart, term = (policy == SMART) | ((policy == LISTED) & ~lower), (policy == TERMS) | lower
+        shown = signs.shown(start, end)
         clear = shown & signs.capital_ends(start, end) & ~signs.one_short_word(start, end)
         fits = (policy == ANY) | ((policy == UPPER_TOO) & signs.only_capitals(start, end)) | (smart & clear)
-        allowed = (self.lexicon.arrays["entry_flags"][entry] & ALLOWED) > 0
+        # `aids` is not AIDS, unless the sentence has no capitals at all.
+        acronym = ((flags & ACRONYM) > 0) & ~text.small[start]
+        fits |= term & ~acronym & ((flags & TINY) == 0)
+        allowed = (flags & ALLOWED) > 0
         # For the rest the shapes of the words must be compared, which takes longer.
         open_ = np.flatnonzero(~fits & (~smart | shown | allowed))
         if not len(open_):
@@ -187,77 +220,16 @@ class Matcher:
         exact = np.logical_and.reduceat((shape == listed) | (listed == ANY_SHAPE), first)
         # A short word in capitals is an acronym, and no name that is listed otherwise; and vice versa.
         other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
-        acronym = np.logical_or.reduceat(other & text.telling[piece] & (text.letters[piece] > 0), first)
-        also = smart[open_] & shown[open_] & signs.capital_ends(start, end) & ~acronym
+        differs = np.logical_or.reduceat(other & text.telling[piece] & (text.letters[piece] > 0), first)
+        also = smart[open_] & shown[open_] & signs.capital_ends(start, end) & ~differs
         fits[open_] = exact | also
         return fits
 
-    def _read(self, sentences: Sequence[Sequence[str]]) -> _Text:
+    def read(self, sentences: Sequence[Sequence[str]]) -> Text:
+        """The sentences as pieces; at most `MAX_CHUNK` words."""
         if len(self._words.forms) > MAX_FORMS:
             self._words = Words(self.lexicon)
-        words: list[str] = []
-        for row in sentences:
-            words.extend(row)
-            words.append(BREAK)
-        table = self._words
-        if len(words) > MAX_CHUNK:
-            raise ValueError(f"at most {MAX_CHUNK} words at once, not {len(words)}")
-        numbers = table.numbers(words)
-        count = table.count.values[numbers]
-        ends = np.cumsum(count)
-        size = int(ends[-1]) if len(ends) else 0
-        if size == len(numbers) and (count == 1).all():
-            index, word = table.first.values[numbers], np.arange(size)
-        else:
-            word = np.repeat(np.arange(len(numbers)), count)
-            index, _ = stretches(table.first.values[numbers], count)
-        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
-        sentence_first = np.cumsum(lengths) - lengths
-        sentence = np.repeat(np.arange(len(sentences)), lengths)[word]
-        case = table.case.values[index]
-        return _Text(
-            number=table.number.values[index],
-            shape=table.shape.values[index],
-            case=case,
-            letters=table.letters.values[index],
-            before=table.before.values[index],
-            after=table.after.values[index],
-            word=word,
-            sentence=sentence,
-            sentence_first=sentence_first,
-            telling=_telling(case, sentence, len(sentences)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """Sentences as pieces: flat arrays, one row for each piece."""
-
-    number: Array
-    shape: Array
-    case: Array
-    letters: Array
-    before: Array
-    after: Array
-    word: Array  # counted over all sentences, breaks included
-    sentence: Array
-    sentence_first: Array  # the first word of each sentence
-    telling: Array  # whether a capital says anything here
-
-
-def _telling(case: Array, sentence: Array, sentences: int) -> Array:
-    """Not in the first cased word of a sentence, nor anywhere in a headline."""
-    cased = (case & HAS_CASE) > 0
-    lower = cased & ((case & HAS_CAPITAL) == 0)
-    total = np.bincount(sentence[cased], minlength=sentences)
-    small = np.bincount(sentence[lower], minlength=sentences)
-    headline = small < HEADLINE * total
-    at = np.flatnonzero(cased)
-    telling = ~headline[sentence]
-    first = np.ones(len(at), bool)
-    first[1:] = sentence[at[1:]] != sentence[at[:-1]]
-    telling[at[first]] = False
-    return telling
+        return read_text(self._words, sentences)
 
 
 def common_words(matcher: Matcher, chunks: Iterable[Sequence[Sequence[str]]]) -> Array:

@@ -15,7 +15,8 @@ from roster.corpus.formats import lines
 from roster.corpus.formats.textfile import BOM
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
-from roster.distant.labeller import Corpus, Labeller, Lost, chunks
+from roster.distant.labeller import Corpus, Labeller, chunks
+from roster.distant.lost import Lost
 from roster.distant.output import Target
 from roster.distant.report import Report
 from roster.distant.team import Team

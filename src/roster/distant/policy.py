@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import resources
 from typing import Any, cast
@@ -23,26 +23,45 @@ STOP_WORDS = {
     "calendar": frozenset(CALENDAR.split()),
 }
 """English words that are no name on their own, whatever a gazetteer says."""
+STOP_WORDS["auto"] = STOP_WORDS["english"] | STOP_WORDS["calendar"]
+
+
+AUTO = "auto"
+CASES = (AUTO, "exact", "upper", "insensitive", "smart", "listed", "terms")
+MIN_LENGTH = 2
+"""Letters and digits of a name, unless most entries of its type have fewer."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """How the names of one type are matched."""
+    """How the names of one type are matched; what is `auto` is decided in `decide`."""
 
     case: str = option(
-        "smart",
+        AUTO,
         "exact: as written; upper: also in capitals; insensitive: any case; smart: any case in which the "
-        "text shows a name: no common word in lower case, nor one whose capital only begins a sentence",
-        choices=("exact", "upper", "insensitive", "smart"),
+        "text shows a name: no common word in lower case, nor one whose capital only begins a sentence; "
+        "terms: any case, but acronyms and names of two letters as written; listed: names listed in lower "
+        "case as terms, others as smart; auto: smart, listed or terms, by how dictionary and text write "
+        "the type",
+        choices=CASES,
     )
-    whole: bool = option(
-        True, "with case = smart, a part of a longer run of capitals does not match: Lund in Maria Lund"
+    whole: str = option(
+        AUTO,
+        "with case = smart or listed, a part of a longer run of capitals does not match: Lund in Maria Lund; "
+        "auto: so, unless nearly all names of the type stand in longer runs",
+        choices=(AUTO, "true", "false"),
     )
-    min_length: int = option(2, "names with fewer letters and digits than this are left out", low=1)
+    min_length: int = option(
+        0,
+        "names with fewer letters and digits than this are left out; 0: fewer than two, unless most names "
+        "of the type have fewer",
+        low=0,
+    )
     min_words: int = option(1, "names with fewer words than this are left out", low=1)
     stop_words: tuple[str, ...] = option(
-        ("english", "calendar"),
-        "names of only such words are left out; english and calendar (days, months) are bundled lists",
+        (AUTO,),
+        "names of only such words are left out; english and calendar (days, months) are bundled lists; "
+        "auto: both, unless they would take a third of the type's names",
     )
     plural: bool = option(False, "the English plural of the last word matches too: tumour, tumours")
     possessive: bool = option(True, "a name matches in a word with 's or ' at its end: Japan's")
@@ -65,6 +84,15 @@ class Policy:
     def stops(self) -> frozenset[str]:
         return frozenset().union(*(STOP_WORDS.get(word, {word}) for word in self.stop_words))
 
+    @property
+    def shortest(self) -> int:
+        return self.min_length or MIN_LENGTH
+
+    @property
+    def whole_only(self) -> bool:
+        """Whether a part of a longer run of capitals does not match."""
+        return self.whole != "false" and self.case in (AUTO, "smart", "listed")
+
 
 @dataclass(frozen=True)
 class Policies:
@@ -82,6 +110,8 @@ class Policies:
     default: Policy = field(default_factory=Policy)
     types: tuple[tuple[str, Policy], ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    decided: Mapping[str, Policy] = field(default_factory=dict)
+    """By type: policies in which dictionary and text have decided what was `auto`."""
 
     @classmethod
     def from_tables(
@@ -91,19 +121,22 @@ class Policies:
         labels: Mapping[str, Any] | None = None,
         where: str = "",
     ) -> Policies:
-        base = section(Policy, default or {}, f"{where}[defaults]")
+        base = section(Policy, _with_text(default or {}), f"{where}[defaults]")
         found = []
         for name, table in (types or {}).items():
             if not isinstance(table, Mapping):
                 raise ConfigError(f"{where}[types]: {name} must be a table such as [types.{name}]")
-            found.append((name, section(Policy, table, f"{where}[types.{name}]", base)))
+            found.append((name, section(Policy, _with_text(table), f"{where}[types.{name}]", base)))
         for name, label in (labels or {}).items():
             if not isinstance(label, str):
                 raise ConfigError(f'{where}[labels]: {name} must be a text ("" for no label), not {label!r}')
         return cls(base, tuple(found), tuple((labels or {}).items()))
 
     def of(self, kind: str) -> Policy:
-        return _most_specific(self.types, kind) or self.default
+        return self.decided.get(kind) or _most_specific(self.types, kind) or self.default
+
+    def with_decided(self, decided: Mapping[str, Policy]) -> Policies:
+        return replace(self, decided={**self.decided, **decided})
 
     def label(self, kind: str) -> str | None:
         """The label of a type; None where names of this type are not wanted. Untyped stays untyped."""
@@ -118,6 +151,12 @@ class Policies:
             "types": {name: asdict(policy) for name, policy in self.types},
             "labels": dict(self.labels),
         }
+
+
+def _with_text(table: Mapping[str, Any]) -> dict[str, Any]:
+    """TOML's true and false of `whole`, which has a third value, as text."""
+    whole = table.get("whole")
+    return {**table, "whole": str(whole).lower()} if isinstance(whole, bool) else dict(table)
 
 
 def _most_specific(table: tuple[tuple[str, Any], ...], kind: str) -> Any:

@@ -10,9 +10,17 @@ from typing import Any
 from roster.corpus.sentence import Span
 from roster.distant.compiling import ALLOW_LIST
 from roster.distant.labeller import Labelled, Labeller
+from roster.distant.policy_report import (
+    EXAMPLES,
+    decision_lines,
+    decisions_as_data,
+    other_case_rows,
+    refused_as_data,
+    refused_totals,
+    warnings,
+)
 from roster.scores import Evaluation
 
-SHOWN = 10
 KEPT = 1000
 
 WHY = {
@@ -73,8 +81,8 @@ class Report:
         self.entries.update(other.entries)
         self.sources.update(other.sources)
 
-    def finish(self, labeller: Labeller) -> None:
-        """What only the labeller knows once all has gone by."""
+    def finish(self, labeller: Labeller, others: Mapping[str, Any] | None = None) -> None:
+        """What only the labeller knows once all has gone by; `others` from `labels_by_case`."""
         lost, dead = labeller.lost, Counter[str]()
         for lexicon in labeller.lexicons:
             dead.update(lexicon.dead_counts())
@@ -88,13 +96,20 @@ class Report:
             "broken_lines": sum(lexicon.broken[0] for lexicon in labeller.lexicons[:1]),
             "first_broken_lines": [line for lexicon in labeller.lexicons[:1] for line in lexicon.broken[1]],
             "dropped": dropped,
-            "refused_by_case": dict(lost.refused.most_common()),
-            "part_of_longer": dict(lost.parts.most_common()),
+            "dropped_examples": {reason: lost.examples_of(reason, EXAMPLES) for reason in dropped},
+            "refused": refused_as_data(lost),
+            "decisions": decisions_as_data(labeller.decisions, labeller.settings.policies),
+            "other_policies": dict(others or {}),
+            "warnings": warnings(labeller, self.labels),
             "ambiguous": [
                 {"name": name, "types": list(types), "count": count}
                 for (name, types), count in _most(lost.ambiguous, KEPT)
             ],
         }
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(self.facts.get("warnings", ()))
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -129,7 +144,9 @@ class Report:
         ]
         if self.unknown:
             lines += ["", f"{self.unknown:,} phrases of unknown type (neither an entity nor clearly none)"]
+        lines += decision_lines(self.facts.get("decisions", {}))
         lines += self._lost()
+        lines += self._others()
         if self.scores is not None:
             lines += ["", "Against the gold labels:", "", self.scores.table()]
         return "\n".join(lines)
@@ -145,23 +162,16 @@ class Report:
         if ambiguous:
             top = ", ".join(f"{x['name']} ({' or '.join(x['types'])}) {x['count']:,}" for x in ambiguous[:5])
             lines += ["", f"Ambiguous, most frequent first: {top}"]
-        rows = [(WHY[reason], sum(found.values())) for reason, found in self.facts.get("dropped", {}).items()]
-        rows.append(
-            (
-                "the case of the text (see case in the settings)",
-                sum(self.facts.get("refused_by_case", {}).values()),
-            )
-        )
-        rows.append(
-            (
-                "part of a longer run of capitals (see whole)",
-                sum(self.facts.get("part_of_longer", {}).values()),
-            )
-        )
-        rows = sorted(((why, count) for why, count in rows if count), key=lambda row: -row[1])
+        examples = self.facts.get("dropped_examples", {})
+        rows = [
+            (sum(found.values()), WHY[reason], examples[reason])
+            for reason, found in self.facts.get("dropped", {}).items()
+        ]
+        rows += refused_totals(self.facts.get("refused", ()))
         if rows:
             lines += ["", "Matches that became no label:"]
-            lines += [f"  {count:>9,}  {why}" for why, count in rows]
+            for count, why, names in sorted(rows, key=lambda row: (-row[0], row[1])):
+                lines.append(f"  {count:>9,}  {why}: {', '.join(names)}")
         if self.facts.get("broken_lines"):
             lines += ["", f"{self.facts['broken_lines']:,} broken lines were skipped; the first: "]
             lines += [f"  {line}" for line in self.facts["first_broken_lines"][:3]]
@@ -170,6 +180,13 @@ class Report:
             lines += ["", f"Of {self.facts['entries']:,} entries, {sum(dead.values()):,} can match nothing:"]
             lines += [f"  {count:>9,}  {why}" for why, count in sorted(dead.items(), key=lambda row: -row[1])]
         return lines
+
+    def _others(self) -> list[str]:
+        others = self.facts.get("other_policies", {})
+        if len(others.get("labels", ())) < 2:
+            return []
+        where = "" if others["words"] >= self.words else f" in the first {others['words']:,} words"
+        return ["", f"Labels{where} if all types had one case policy:", "", *_table(*other_case_rows(others))]
 
 
 def provenance(number: int, labelled: Labelled) -> list[dict[str, Any]]:

@@ -394,7 +394,7 @@ def test_phrases_without_a_type(tmp_path: Path, labeller: Any) -> None:
     }
     assert [m.source for m in one.labels[1].evidence] == ["core.tsv"]
     assert made.lost.dropped == {("untyped", ""): 1}
-    assert made.lost.parts == {"LOC": 1, "": 1}
+    assert made.lost.refused == {("part_of_longer", "LOC"): 1, ("part_of_longer", ""): 1}
 
 
 # Whole corpora

@@ -125,9 +125,10 @@ def test_the_cache_is_used_and_notices_what_changed(tmp_path: Path) -> None:
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert surfaces() == ["Bea"]
     assert len(log) == 2
-    surfaces(Policies.from_tables({"case": "exact"}))
+    surfaces(Policies.from_tables({"min_length": 3}))
     assert len(log) == 3
     surfaces()
+    surfaces(Policies.from_tables({"case": "exact", "whole": False}))  # matters only when a text is matched
     assert len(log) == 3
     for folder in (cache / "lexicons").iterdir():
         assert isinstance(load(folder), Lexicon)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from roster.distant import compiling
 from roster.distant.compiling import compile_lexicon
 from roster.distant.lexicon import Lexicon, Source
-from roster.distant.matcher import MAX_CHUNK, Matcher, common_words
+from roster.distant.matcher import COMMON, IN_LOWER_CASE, OTHERWISE, Matcher, common_words
 from roster.distant.pieces import APOSTROPHES, EDGES, TEXT_EDGES
 from roster.distant.policy import Policies
+from roster.distant.text import MAX_CHUNK
 
 WORDS = ["Ada", "ada", "ADA", "of", "Lund", "Lund.", "(Lund)", "Lund's", "'", "U.S.", "S", "x-Ada", "42"]
 NAMES = [
@@ -207,11 +208,19 @@ def test_smart_learns_common_words_from_the_text(tmp_path: Path) -> None:
     assert found(tmp_path, names, ["THE", "BEST", "NEWS", "TODAY"], corpus) == []
 
 
-def test_refused_by_case_alone_is_counted(tmp_path: Path) -> None:
-    policies = Policies()
-    lexicon = compiled(tmp_path, [("Apple", "ORG"), ("Pear", "FRUIT")], policies)
-    matches = Matcher(lexicon, policies).find([["an", "apple", "and", "apple", "Pear"]])
-    assert dict(zip(lexicon.kinds, matches.refused.tolist(), strict=True)) == {"ORG": 2, "FRUIT": 0}
+def test_what_is_refused_has_a_reason(tmp_path: Path) -> None:
+    policies = Policies.from_tables({"case": "smart"}, {"ILL": {"case": "terms"}})
+    names = [("Apple", "ORG"), ("Pear", "FRUIT"), ("AIDS", "ILL"), ("It", "FILM")]
+    lexicon = compiled(tmp_path, names, policies)
+    words = ["Apple", "is", "an", "apple", "and", "Pear", "aids", "nobody"]
+    matcher = Matcher(lexicon, policies)
+    matcher = Matcher(lexicon, policies, common_words(matcher, [[words, ["an", "apple"]]]))
+    matches = matcher.find([words])
+    assert [lexicon.entry(int(e)).surface for e in matches.entry] == ["Pear"]
+    refused = [(lexicon.entry(e).surface, w) for e, w in zip(matches.refused, matches.why, strict=True)]
+    assert sorted(refused) == [("AIDS", IN_LOWER_CASE), ("Apple", IN_LOWER_CASE), ("Apple", COMMON)]
+    matches = matcher.find([["He", "had", "Aids", "then"]])
+    assert matches.why.tolist() == [OTHERWISE]
 
 
 def test_possessive_edges_and_plural_can_be_switched(tmp_path: Path) -> None:
@@ -233,7 +242,7 @@ def test_most_of_a_text_never_reaches_the_automata(tmp_path: Path) -> None:
     lexicon = compiled(tmp_path, [("Ada Lund", "PER"), ("rain", "X")], policies)
     matcher = Matcher(lexicon, policies)
     words = ["rain"] * 500 + ["Ada", "Lund"] + ["Ada"] * 500
-    numbers, place = matcher._promising(matcher._read([words]).number)
+    numbers, place = matcher._promising(matcher.read([words]).number)
     assert place.tolist() == [500, 501]
     assert (numbers > 0).all()
 

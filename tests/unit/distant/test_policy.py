@@ -38,7 +38,8 @@ def test_stop_words_by_name_and_by_word() -> None:
     [
         (({"cases": "smart"},), ["[defaults]", "cases", "did you mean 'case'"]),
         (({"case": "clever"},), ["case", "exact, upper, insensitive, smart", "clever"]),
-        (({}, {"ORG": {"min_length": 0}}), ["[types.ORG]", "min_length", "at least 1"]),
+        (({}, {"ORG": {"min_length": -1}}), ["[types.ORG]", "min_length", "at least 0"]),
+        (({"whole": "perhaps"},), ["[defaults]", "whole", "auto, true, false"]),
         (({}, {"ORG": 3}), ["ORG must be a table"]),
         (({}, {}, {"ORG": 3}), ["[labels]", "ORG", "text"]),
         (({"deny": "Best"},), ["deny", "a list of texts"]),

@@ -18,6 +18,7 @@ from roster.distant.conflicts import Reason
 from roster.distant.label import Labels
 from roster.distant.labeller import Labelled
 from roster.distant.mention import Label, Mention
+from roster.distant.policy_report import REFUSED_WHY
 from roster.distant.report import WHY, Report, provenance
 from roster.distant.settings import load_settings
 
@@ -141,24 +142,33 @@ def test_what_was_lost(tmp_path: Path) -> None:
     }
     assert found["dropped"] == {"ambiguous": {"LOC": 2, "PER": 2}}
     assert found["ambiguous"] == [{"name": "Lund", "types": ["LOC", "PER"], "count": 2}]
-    assert found["refused_by_case"] == {"ORG": 2}
-    assert found["part_of_longer"] == {"LOC": 1, "PER": 1}
+    assert found["refused"] == [
+        {"reason": "lower_case", "type": "ORG", "matches": 2, "examples": ["Apple"]},
+        {"reason": "part_of_longer", "type": "LOC", "matches": 1, "examples": ["Lund"]},
+        {"reason": "part_of_longer", "type": "PER", "matches": 1, "examples": ["Lund"]},
+    ]
+    assert found["dropped_examples"] == {"ambiguous": ["Lund"]}
     text = labels.report.text()
     assert "Lund (LOC or PER) 2" in text
     assert "Of 8 entries, 4 can match nothing:" in text
-    for count, why in ((4, WHY["ambiguous"]), (2, "the case of the text"), (2, "part of a longer run")):
-        assert f"{count}  {why}" in text
+    for count, why, name in (
+        (4, WHY["ambiguous"], "Lund"),
+        (2, REFUSED_WHY["lower_case"], "Apple"),
+        (2, REFUSED_WHY["part_of_longer"], "Lund"),
+    ):
+        assert f"{count}  {why}: {name}\n" in text
 
 
 def test_equal_counts_come_in_the_order_of_their_names(tmp_path: Path) -> None:
     """Whatever the order in which the corpus has them."""
     names = "Apple\tZ\nRose\tA\n"
-    texts = ("we ate an apple there", "we saw a rose there")
+    texts = ("We ate an apple there", "We saw a rose there")
     written = {
         json.dumps(labels_of(tmp_path, names, *order).report.as_dict()) for order in (texts, texts[::-1])
     }
     assert len(written) == 1
-    assert '"refused_by_case": {"A": 1, "Z": 1}' in written.pop()
+    refused = json.loads(written.pop())["refused"]
+    assert [(row["type"], row["matches"]) for row in refused] == [("A", 1), ("Z", 1)]
 
 
 def test_each_pass_counts_anew(tmp_path: Path) -> None:

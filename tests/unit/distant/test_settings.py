@@ -114,7 +114,7 @@ def test_without_a_file_the_defaults_hold() -> None:
     assert [(s.path, s.format, s.priority) for s in found.sources] == [(Path("names.tsv"), None, 0)]
     assert (found.overlap, found.ambiguous) == ("longest", "drop")
     policy = found.policies.of("anything")
-    assert (policy.case, policy.possessive, policy.edges, policy.plural) == ("smart", True, True, False)
+    assert (policy.case, policy.possessive, policy.edges, policy.plural) == ("auto", True, True, False)
 
 
 def test_what_is_given_goes_over_the_file(tmp_path: Path) -> None:
@@ -226,7 +226,9 @@ def test_unknown_keys(content: str, parts: list[str], tmp_path: Path) -> None:
         ("[defaults]\ncase = 'Smart'\n", ["case", "smart", "'Smart'"]),
         ("[defaults]\ncase = 1\n", ["case", "1"]),
         ("[defaults]\nmin_length = '3'\n", ["min_length", "whole number"]),
-        ("[defaults]\nmin_length = 0\n", ["min_length", "at least 1"]),
+        ("[defaults]\nmin_length = -1\n", ["min_length", "at least 0"]),
+        ("[defaults]\nwhole = 'maybe'\n", ["whole", "auto, true, false", "'maybe'"]),
+        ("[defaults]\nwhole = 3\n", ["whole", "3"]),
         ("[defaults]\nmin_words = true\n", ["min_words", "whole number"]),
         ("[defaults]\nplural = 'yes'\n", ["plural", "true or false"]),
         ("[defaults]\nstop_words = 'english'\n", ["stop_words", "list"]),
