@@ -18,6 +18,7 @@ from roster.corpus.sentence import Sentence, Span
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # a core for each worker; read when torch is first imported
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command has it: no spinning beside others
 
 settings.register_profile("roster", deadline=None)
 settings.load_profile("roster")

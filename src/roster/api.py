@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.config import Config, load_config
+from roster.config import Config, Request, load_request
 from roster.corpus.dataset import Dataset
 from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
@@ -63,6 +63,7 @@ def train(
     method: str | None = None,
     backbone: str | None = None,
     preset: str | None = None,
+    minutes: float | None = None,
     gold: str | Path | None = None,
     config: Config | str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -70,7 +71,9 @@ def train(
 ) -> Recogniser:
     """Trains, or goes on with an unfinished run, and gives the recogniser that lies in `run/model`.
 
-    `gold` is a file of a few sentences with true labels, which are learned from as well.
+    What is not given is derived from the data and the encoder, and shortened to fit into `minutes`. `gold`
+    is a file of a few sentences with true labels, which are learned from as well. `preset` is one of the
+    paper's settings.
     """
     from roster.learn.train import train as run_training
 
@@ -79,7 +82,7 @@ def train(
             raise ConfigError(
                 "a Config is complete; put method, backbone, gold and overrides into it, or give a file"
             )
-        chosen = config
+        chosen: Config | Request = config
     else:
         extra = dict(overrides or {})
         named = {
@@ -88,9 +91,10 @@ def train(
             "gold.file": None if gold is None else str(gold),
         }
         extra.update({k: v for k, v in named.items() if v is not None})
-        chosen = load_config(preset=preset, file=config, overrides=extra)
-    run_training(dataset, run, chosen, log=log)
-    return load(run, chosen.optimiser.device)
+        chosen = load_request(preset=preset, file=config, overrides=extra)
+    run_training(dataset, run, chosen, minutes=minutes, log=log)
+    static = chosen.config() if isinstance(chosen, Request) else chosen
+    return load(run, static.optimiser.device)
 
 
 def evaluate(predicted: Source | Recogniser, gold: Source, *, format: str | None = None) -> Evaluation:

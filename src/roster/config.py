@@ -1,8 +1,9 @@
 """One typed config describes a whole run.
 
-Values come from the defaults here, then a preset, then a TOML file, then `--set a.b=value`; each
-later one wins. What is unknown or impossible is refused with its name and what is allowed. The
-effective config is written beside the model, and gives the same run again.
+Values come from what `roster.learn.defaults` derives from the data, then a preset, then a TOML file, then
+`--set a.b=value`; each later one wins. What is unknown or impossible is refused with its name and what is
+allowed. The effective config is written beside the model, and gives the same run again. The values here
+are the paper's; a preset begins with them, too.
 """
 
 from __future__ import annotations
@@ -24,13 +25,8 @@ BILSTM_CNN = "bilstm-cnn"
 """The backbone that is no folder and no hub name: trained from scratch, its sizes in `[bilstm]`."""
 OWN_BACKBONES = {"bilstm-crf": BILSTM_CNN}
 """The backbones of methods that have another one where none is named."""
-PRESETS = (
-    "small",
-    "conll03", "ontonotes5", "wikigold", "twitter", "bc5cdr",
-    "conll03-small", "wikigold-small",
-    "incomplete",
-    "paper-conll03", "paper-ontonotes5", "paper-wikigold",
-)  # fmt: skip
+PRESETS = ("paper-conll03", "paper-ontonotes5", "paper-wikigold")
+"""The paper's own settings, for its own data sets."""
 
 
 def option(default: Any, doc: str, *, low: float | None = None, high: float | None = None,
@@ -104,11 +100,15 @@ class NoiseRobust:
     learning_rate: float = option(3e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
     q: float = option(0.7, "GCE's exponent: 0 is cross entropy, 1 is mean absolute error", low=0, high=1)
-    plain_epochs: int = option(
-        0,
-        "passes with plain cross entropy and without removal at first: where labels are sparse, GCE from the "
-        "start learns that nothing is an entity",
+    plain: float = option(
+        0.0, "share of the steps with plain cross entropy and without label removal, at first", low=0, high=1
+    )
+    plain_types: float = option(
+        0.0,
+        "the same for the type head, at most: it goes on to GCE when it has learned most types; from the "
+        "start it may give up a rare one",
         low=0,
+        high=1,
     )
     tau: float = option(0.7, "a label stays while the model gives it more than this", low=0, high=1)
     remove_labels: bool = option(True, "remove noisy labels")
@@ -116,8 +116,15 @@ class NoiseRobust:
     keep_minority: float = option(
         0.9, "a type that would lose more than this share of its words loses none", low=0, high=1
     )
-    remove_entities: bool = option(
-        False, "remove noisy entity labels from the entity head's loss too, not only from the type head's"
+    remove_entities: float = option(
+        0.0,
+        "share of the members that remove noisy entity labels from the entity head's loss too, not only from "
+        "the type head's",
+        low=0,
+        high=1,
+    )
+    repair: bool = option(
+        False, "train a member again that did not learn its labels, and undo a stage that lost entities"
     )
     phrases: bool = option(
         True, "leave the words of phrases of unknown type out of the loss; off: they are O, as in the paper"
@@ -125,18 +132,12 @@ class NoiseRobust:
     drop_o: float = option(
         0.5, "share of the O labels left out of the loss, drawn once per model", low=0, high=1
     )
-    max_o: float = option(
-        0.0,
-        "at most this many O words in the loss for one word with an entity label, or more O words are left "
-        "out: where labels are sparse, GCE learns that nothing is an entity; 0: no limit",
-        low=0,
+    folds: bool = option(
+        False,
+        "each member learns without the names of its fold; what it finds of them is the hold-out recall",
     )
-    curriculum: int = option(
-        0,
-        "portions in which one more model is given the words, those first on which the K models agree; it "
-        "takes the place of the one that learns their mean (CuPUL); 0: off",
-        low=0,
-        high=20,
+    balance: bool = option(
+        False, "let O words weigh less while the model recognises few of the entity words held out of it"
     )
     mask_inputs: float = option(
         0.0,
@@ -295,7 +296,7 @@ class Config:
         """The stage of RoSTER whose model self-training begins with."""
         if not self.ensemble.enabled:
             return "member-0"
-        return "curriculum" if self.noise_robust.curriculum else "ensemble"
+        return "ensemble"
 
     @property
     def masked_lm(self) -> str | None:
@@ -308,34 +309,91 @@ class Config:
         return dataclasses.asdict(self)
 
 
+@dataclass(frozen=True)
+class Request:
+    """What a user asked for: values by the full names of options, and nothing of what nobody set.
+
+    With a preset, which is complete, nothing is derived from the data: `config()` is the effective config.
+    """
+
+    given: Mapping[str, Any]
+    preset: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"preset": self.preset, "given": dict(self.given)}
+
+    def config(self) -> Config:
+        """The values given, and the paper's for all else."""
+        tree: dict[str, Any] = {}
+        for name, value in self.given.items():
+            _nest(tree, name, value)
+        return from_dict(tree)
+
+    def with_values(self, values: Mapping[str, Any]) -> Request:
+        """The same with other values besides, which win."""
+        return Request({**self.given, **values}, self.preset)
+
+
+def load_request(
+    *,
+    preset: str | None = None,
+    file: str | Path | None = None,
+    overrides: Iterable[str | tuple[str, Any]] | Mapping[str, Any] = (),
+) -> Request:
+    """Preset, then file, then overrides (`a.b=value` strings, or pairs of name and value); all checked.
+
+    >>> load_request(overrides=["noise_robust.q=0.5", "seed=7"]).given
+    {'noise_robust.q': 0.5, 'seed': 7}
+    """
+    known, given = Config().as_dict(), {}
+    sources: list[tuple[str, Mapping[str, Any]]] = []
+    if preset is not None:
+        sources.append((f"preset {preset}", _preset(preset)))
+    if file is not None:
+        sources.append((str(file), read_toml(Path(file))))
+    items = overrides.items() if isinstance(overrides, Mapping) else overrides
+    for item in items:
+        nested: dict[str, Any] = {}
+        _nest(nested, *(parse_override(item) if isinstance(item, str) else item))
+        sources.append(("--set", nested))
+    for source, tree in sources:
+        _merge(known, tree, source)  # refuses what is unknown
+        given.update(_flat(tree))
+    request = Request(given, preset)
+    request.config()  # refuses what is impossible
+    return request
+
+
 def load_config(
     *,
     preset: str | None = None,
     file: str | Path | None = None,
     overrides: Iterable[str | tuple[str, Any]] | Mapping[str, Any] = (),
 ) -> Config:
-    """Defaults, then preset, then file, then overrides (`a.b=value` strings, or pairs of name and value).
+    """A complete config without data to derive values from: what is not given has the paper's value.
 
     >>> load_config(overrides=["noise_robust.q=0.5", "seed=7"]).noise_robust.q
     0.5
     """
-    tree = Config().as_dict()
-    tree["backbone"]["name"] = None  # not named yet
-    if preset is not None:
-        _merge(tree, _preset(preset), f"preset {preset}")
-    if file is not None:
-        _merge(tree, read_toml(Path(file)), str(file))
-    items = overrides.items() if isinstance(overrides, Mapping) else overrides
-    pairs = [parse_override(item) if isinstance(item, str) else item for item in items]
-    for path, value in pairs:
-        *sections, last = path.split(".")
-        nested: dict[str, Any] = {last: value}
-        for section in reversed(sections):
-            nested = {section: nested}
-        _merge(tree, nested, "--set")
-    if tree["backbone"]["name"] is None:
-        del tree["backbone"]["name"]
-    return from_dict(tree)
+    return load_request(preset=preset, file=file, overrides=overrides).config()
+
+
+def _nest(tree: dict[str, Any], name: str, value: Any) -> None:
+    """Puts a value at its place: `a.b` is `b` of the section `a`."""
+    *sections, last = name.split(".")
+    for section in sections:
+        tree = tree.setdefault(section, {})
+    tree[last] = value
+
+
+def _flat(tree: Mapping[str, Any], where: str = "") -> dict[str, Any]:
+    """The values of a tree by their full names."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        found.update(
+            _flat(value, f"{where}{key}.") if isinstance(value, Mapping) else {f"{where}{key}": value}
+        )
+    return found
 
 
 def from_dict(tree: Mapping[str, Any]) -> Config:
@@ -499,16 +557,5 @@ def _check(config: Config) -> Config:
         raise ConfigError(
             "'augmentation.dictionary' is read only where 'augmentation.by' is 'names'; set that too, or "
             "leave it empty"
-        )
-    plain, epochs = config.noise_robust.plain_epochs, config.noise_robust.epochs
-    if plain >= epochs:
-        raise ConfigError(
-            f"'noise_robust.plain_epochs' is {plain} and 'noise_robust.epochs' {epochs}: "
-            "leave at least one pass that is robust against noise"
-        )
-    if config.noise_robust.curriculum and (not config.ensemble.enabled or config.ensemble.models < 2):
-        raise ConfigError(
-            "'noise_robust.curriculum' orders words by how the ensemble's models disagree, and needs two of "
-            "them; set 'ensemble.enabled = true' and 'ensemble.models' to 2 or more, or curriculum to 0"
         )
     return config

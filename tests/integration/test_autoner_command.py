@@ -52,11 +52,12 @@ def test_two_dictionaries_to_a_model(dataset: Path, settings: Path, roster: Any,
 def test_without_a_full_dictionary(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
     """Lines of tags hold no phrases: said before anything is trained, with both ways out."""
     run = tmp_path / "run"
-    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES)
+    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES, "--set", "autoner.phrases=true")
     assert done.code == 2
     assert "--dictionary core.txt full.txt" in done.err
     assert "--set autoner.phrases=false" in done.err
     assert not run.exists()
-    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES, "--set", "autoner.phrases=false")
+    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES)  # as derived: without phrases
     assert done.code == 0, done.err
+    assert "phrases = false" in (run / "config.toml").read_text()
     assert json.loads((run / "results.json").read_text())["stages"]["autoner"]["scores"]["test"]["f1"] > 0.8

@@ -293,7 +293,7 @@ def test_a_backbone_without_a_language_model_is_said_at_once(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--preset", "huge"], ["--preset", "huge", "small", "roster train --help"]),
+        (["--preset", "huge"], ["--preset", "huge", "paper-conll03", "roster train --help"]),
         (["--method", "magic"], ["--method", "magic", "fine-tune"]),
         (["--sett", "seed=1"], ["--sett"]),
         (["--set", "noise_robust.p=1"], ["there is no option 'noise_robust.p'", "q"]),

@@ -107,10 +107,10 @@ def begun(path: Path, stage: str) -> bool:
 
 
 def test_each_training_is_made_once(results: Path, data: Path, options: list[str], roster: Any) -> None:
-    """main: 1 + 3 x 2; ablation: 2 more; ensemble and parameters: none; supervised: 2, with fewer steps than
-    main has; augmentation: 3."""
+    """main: 1 + 3 x 2; ablation: 2 more; ensemble: none; parameters: tau as it is given, which data could
+    decide; supervised: 2, with fewer steps than main has; augmentation: 3."""
     found = points(results)
-    assert len(found) == 7 + 2 + 2 + 3
+    assert len(found) == 7 + 2 + 1 + 2 + 3
     assert len({one["key"] for one in found}) == len(found)
     assert not results.with_name("r.jsonl.runs").exists()
     before = results.read_bytes()
@@ -271,6 +271,39 @@ def test_a_few_gold_sentences(roster: Any, data: Path, options: list[str], tmp_p
     assert not (tmp_path / "r.jsonl.runs").exists()
 
 
+def test_robustness(
+    roster: Any, data: Path, options: list[str], write_lines: Callable[..., Path], tmp_path: Path
+) -> None:
+    """A corpus whole, thinned and shortened, and a variant with names enough to hold some out."""
+    texts = [f"Mr {chr(97 + i)}{chr(97 + i)} lives in Oslo ." for i in range(24)]
+    many = write_lines(tmp_path / "many", texts, ["O B-PER O O B-LOC O"] * 24, types=["PER", "LOC"])
+    write_lines(many, *lines(20, 2, 0)[:2], split="test", labels="true")
+    chosen = ["--seeds", "1", "--names-kept", "0.5", "--first", "12", "24", "--corpus", "many=toy"]
+    path = tmp_path / "r.jsonl"
+    command = ["benchmark", "robustness", data, many, *options, *chosen, "-o", path]
+    done = roster(*command)
+    assert done.code == 0, done.err
+    rows = [line.strip("| ").split(" | ") for line in done.out.splitlines() if line.startswith("| ")]
+    assert [row[:3] for row in rows[2:6]] == [
+        ["toy", "toy", "24"],
+        ["toy (50% of the names)", "toy", "24"],
+        ["toy, first 12", "toy", "12"],  # 24 are all there are
+        ["many", "toy", "24"],
+    ]
+    assert [bool(re.fullmatch(r"1\.000/\.\d+", row[3])) for row in rows[2:6]] == [True] * 3 + [False]
+    assert "| mean over 4 variants | " in done.out
+    assert "| mean over 1 corpus | " in done.out
+    assert re.search(r"\| many \| 10 \| \S+ \(1\) \| ", done.out)  # two members, each without a fifth
+    assert len(points(path)) == 4 * 2 + 3 + 1  # methods, distant labels with gold beside them, and gold
+    assert "0 points trained, 12 were in" in roster(*command).err
+    drawn = roster("benchmark", "draw", path, "-o", tmp_path / "f")
+    assert drawn.code == 0, drawn.err
+    names = [f"robustness-tiny{kind}" for kind in ("", "-summary", "-signal")]
+    found = {p.name: p.read_text() for p in (tmp_path / "f").iterdir()}
+    assert set(found) == {"README.md", *(f"{name}.{end}" for name in names for end in ("md", "tex"))}
+    assert done.out == "\n".join(found[f"{name}.md"] for name in names)
+
+
 def test_the_bundled_sample(roster: Any, options: list[str], tmp_path: Path) -> None:
     """Distant labels from the dictionary, in another format than the toy's, and no gold labels for them."""
     with resources.as_file(resources.files("roster") / "sample") as sample:
@@ -299,6 +332,9 @@ def test_the_bundled_sample(roster: Any, options: list[str], tmp_path: Path) -> 
         (["main", "{data}", "--minutes", "0"], "--minutes must be more than 0, not 0"),
         (["main", "{data}", "--names", "2"], "--names must be more than 0 and at most 1, not 2"),
         (["ablation", "{data}", "--backbone", "./no-such"], "there is no backbone folder no-such"),
+        (["robustness", "{data}", "--corpus", "none=toy"], "--corpus none: the data sets are toy"),
+        (["robustness", "{data}", "--corpus", "toy"], "--corpus toy: expected DATA=CORPUS"),
+        (["robustness", "{data}", "--vary", "none"], "--vary none: the data sets are toy"),
         (["supervised", "{other}"], "the training sentences have no gold labels"),
     ],
 )

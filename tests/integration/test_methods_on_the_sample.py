@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from roster.config import METHODS, load_config
+from roster.config import METHODS, load_request
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
@@ -37,8 +37,8 @@ FAST: dict[str, dict[str, Any]] = {
     },
     "bilstm-crf": {"bilstm_crf.epochs": 30, "bilstm_crf.learning_rate": 0.05},
     "roster": {
-        "noise_robust.epochs": 5, "noise_robust.plain_epochs": 4, "noise_robust.head_learning_rate": 2e-3,
-        "noise_robust.update_every": 6, "ensemble.epochs": 1, "self_training.update_every": 5,
+        "noise_robust.epochs": 6, "noise_robust.head_learning_rate": 2e-3, "ensemble.models": 2,
+        "ensemble.epochs": 1, "self_training.epochs": 1,
     },
 }  # fmt: skip
 
@@ -54,8 +54,8 @@ def test_it_learns(method: str, tmp_path: Path) -> None:
     write(tmp_path / "data" / "train.jsonl", news[:SENTENCES])
     gold = list(read(SAMPLE / "gold.jsonl"))[:GOLD]
     short = {"optimiser.batch_size": 8, "optimiser.precision": "float32", **FAST[method]}
-    config = load_config(preset="small", overrides={"method": method, **short})
-    train(load_dataset(tmp_path / "data"), tmp_path / "run", config, report={})
+    asked = load_request(overrides={"method": method, **short})
+    train(load_dataset(tmp_path / "data"), tmp_path / "run", asked, report={})
     found = [one.sentence for one in load(tmp_path / "run").find(gold)]
 
     f1 = evaluate_sentences(found, gold).f1

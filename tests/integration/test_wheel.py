@@ -61,7 +61,7 @@ def test_contents(wheel: Path) -> None:
         assert f"{BUNDLED}/{file}" in names
     for file in ("news.txt", "gold.jsonl", "dictionary.tsv", "README.md"):
         assert f"roster/sample/{file}" in names
-    assert {"roster/py.typed", "roster/presets/small.toml"} <= names
+    assert {"roster/py.typed", "roster/presets/paper-wikigold.toml"} <= names
     assert any(name.endswith("dist-info/licenses/LICENSE") for name in names)
 
 
@@ -84,9 +84,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_command(installed: Path, tmp_path: Path) -> None:
     assert run(installed / "roster", "--version", cwd=tmp_path) == f"roster {package.__version__}\n"
     assert "evaluate" in run(installed / "roster", "--help", cwd=tmp_path)
-    printed = run(installed / "roster", "train", "--print-config", "--preset", "small", cwd=tmp_path)
+    printed = run(installed / "roster", "train", "--print-config", "--preset", "paper-wikigold", cwd=tmp_path)
     assert 'name = "roster-small-en-2"' in printed
-    assert printed == to_toml(load_config(preset="small"))
+    assert printed == to_toml(load_config(preset="paper-wikigold"))
 
 
 def test_the_bundled_files(installed: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.config import PRESETS, Config, from_dict, load_config, read_config, to_toml
+from roster.config import PRESETS, Config, from_dict, load_config, load_request, read_config, to_toml
 from roster.errors import ConfigError
 
 
@@ -49,17 +49,7 @@ def configs(draw: st.DrawFn) -> Config:
         overrides["augmentation.masked_lm"] = ""
     if overrides["augmentation.by"] != "names":
         overrides["augmentation.dictionary"] = ""
-    if not overrides["ensemble.enabled"] or overrides["ensemble.models"] < 2:
-        overrides["noise_robust.curriculum"] = 0
-    least = overrides["noise_robust.epochs"] - 1
-    overrides["noise_robust.plain_epochs"] = min(overrides["noise_robust.plain_epochs"], least)
     return load_config(overrides=overrides)
-
-
-def test_one_pass_at_least_is_robust() -> None:
-    with pytest.raises(ConfigError, match=r"'noise_robust.plain_epochs' is 3 and 'noise_robust.epochs' 3"):
-        load_config(overrides=["noise_robust.plain_epochs=3"])
-    assert load_config(overrides=["noise_robust.plain_epochs=2"]).noise_robust.plain_epochs == 2
 
 
 @given(config=configs(), comments=st.booleans())
@@ -235,8 +225,49 @@ def test_files_that_are_no_config(tmp_path: Path) -> None:
     assert load_config(file=path).seed == 3
 
 
+def test_a_request_has_only_what_was_given(tmp_path: Path) -> None:
+    assert load_request().given == {}
+    assert load_request().preset is None
+    file = tmp_path / "c.toml"
+    file.write_text("seed = 4\n[noise_robust]\nq = 0.3\ntau = 0.6\n")
+    request = load_request(file=file, overrides=["noise_robust.q=0.2", ("ensemble", {"models": 2})])
+    given = {"seed": 4, "noise_robust.q": 0.2, "noise_robust.tau": 0.6, "ensemble.models": 2}
+    assert request.given == given
+    assert request.config() == load_config(overrides=given)
+    more = request.with_values({"noise_robust.q": 0.9, "bond.epochs": 3})
+    assert more.given == {**given, "noise_robust.q": 0.9, "bond.epochs": 3}
+    assert request.given == given
+    assert request.as_dict() == {"preset": None, "given": given}
+    # A value is given also where it is the default.
+    assert load_request(overrides=["noise_robust.q=0.7"]).given == {"noise_robust.q": 0.7}
+
+
+def test_a_request_with_a_preset() -> None:
+    request = load_request(preset="paper-wikigold", overrides=["seed=4"])
+    assert request.preset == "paper-wikigold"
+    assert request.config() == load_config(preset="paper-wikigold", overrides=["seed=4"])
+    assert request.with_values({"seed": 5}).preset == "paper-wikigold"
+
+
+@pytest.mark.parametrize("wrong", ["noise_robust.qq=1", "noise_robust.q=2", "noise_robust.curriculum=1"])
+def test_a_request_is_checked_at_once(wrong: str) -> None:
+    with pytest.raises(ConfigError, match=r"noise_robust\."):
+        load_request(overrides=[wrong])
+
+
+@given(config=configs())
+def test_a_written_config_is_a_complete_request(
+    config: Config, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "request.toml"
+    path.write_text(to_toml(config), encoding="utf-8")
+    request = load_request(file=path)
+    assert request.config() == config
+    assert set(request.given) == {name for name, _, _ in options()}
+
+
 def test_an_unknown_preset() -> None:
-    with pytest.raises(ConfigError, match="there is no preset 'conll'; the presets are small, "):
+    with pytest.raises(ConfigError, match="there is no preset 'conll'; the presets are paper-conll03, "):
         load_config(preset="conll")
 
 

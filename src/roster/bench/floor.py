@@ -184,32 +184,37 @@ def phases(
     batch_size = config.optimiser.batch_size
     if config.method == "fine-tune":
         counter = Counter(encoder, corpus, 1 + 2 * types, batch_size, weight)
-        return counter.training("fine-tune", config.fine_tune.epochs)
+        return [*counter.training("fine-tune", config.fine_tune.epochs), _comparison(counter)]
     if config.method == "bond":
         c = config.bond
         counter = Counter(encoder, corpus, 1 + 2 * types, c.batch_size, weight)
         teacher = counter.renewals("bond", "teacher", c.epochs, c.period, first=c.begin_step)
-        return [*counter.training("bond", c.epochs), teacher]
+        return [*counter.training("bond", c.epochs), teacher, _comparison(counter)]
     if config.method != "roster":
         return []
     counter = Counter(encoder, corpus, 1 + types, batch_size, weight)
     members = config.ensemble.models if config.ensemble.enabled else 1
     found = [phase.times(members) for phase in _noise_robust("members", config, counter)]
     found.append(counter.reading("members", "distributions", members))
-    if config.before_self_training == "curriculum":
-        found += _noise_robust("curriculum", config, counter)
-    elif config.before_self_training == "ensemble":
+    if config.before_self_training == "ensemble":
         found += counter.training("ensemble", config.ensemble.epochs)
+        found.append(counter.reading("ensemble", "agreement", 1))
     if config.self_training.enabled:
         found += _self_training(config, counter, lm or encoder)
-    return found
+    return [*found, _comparison(counter)]
+
+
+def _comparison(counter: Counter) -> Phase:
+    """The trained model reads its training text once, and is compared with the labels."""
+    return counter.reading("rest", "comparison", 1)
 
 
 def _noise_robust(stage: str, config: Config, counter: Counter) -> list[Phase]:
     """One noise-robust model: labels are removed before each U-th batch, but not before the first, and not in
-    the plain epochs."""
+    the steps with plain cross entropy."""
     settings = config.noise_robust
-    every, plain = settings.update_every, settings.plain_epochs * counter.corpus.steps(counter.batch_size)
+    total = settings.epochs * counter.corpus.steps(counter.batch_size)
+    every, plain = settings.update_every, settings.plain * total
     found = counter.training(stage, settings.epochs)
     if settings.remove_labels:
         first = every * max(1, ceil(plain / every))
@@ -226,6 +231,7 @@ def _self_training(config: Config, counter: Counter, lm: Encoder) -> list[Phase]
     found = [
         *counter.training(stage, settings.epochs, copies=2 if augmentation.enabled else 1),
         counter.renewals(stage, "soft labels", settings.epochs, settings.update_every, first=0),
+        counter.reading(stage, "before and after", 2),
     ]
     if config.masked_lm is not None:
         corpus = counter.corpus

@@ -99,10 +99,10 @@ class Kept(System):
 
 
 class Ours(Kept):
-    """As `roster label` does it by default; a hit is (sentence, first word, last word + 1, entry)."""
+    """As `roster label` treats names; a hit is (sentence, first word, last word + 1, entry)."""
 
     package = "roster-ner"
-    rules: ClassVar[dict[str, Any]] = {}
+    rules: ClassVar[dict[str, Any]] = {"case": "smart"}
     lexicon: Lexicon
     matcher: Matcher
 

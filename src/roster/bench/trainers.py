@@ -71,11 +71,12 @@ def look(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"ceilings": asdict(measure_ceilings(optimiser.device, optimiser.precision))}
 
 
-def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A look at the device, and what the config has to do on each data set: the phases of `floor.py`, or a
-    `message` why there are none."""
+def count(work: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """A look at the device, and what each data set's config has to do on it: the phases of `floor.py`, or a
+    `message` why there are none. Method, encoder and device are the same of all."""
     from roster.model.reading import choose_device, number_type
 
+    config = work[0][1]
     yield from look(config)
     chosen = from_dict(config)
     name = chosen.backbone.name
@@ -83,19 +84,20 @@ def count(datasets: Sequence[str], config: dict[str, Any]) -> Iterator[dict[str,
     if isinstance(encoder, str) or isinstance(lm, str):
         kinds = " and ".join(dict.fromkeys(one for one in (encoder, lm) if isinstance(one, str)))
         why = f"not counted for {kinds}, only for encoders built as BERT is"
-        yield {"counted": [{"message": why}] * len(datasets)}
+        yield {"counted": [{"message": why}] * len(work)}
         return
     positions = max_positions(load_architecture(name))
-    words = WordEncoder(load_tokenizer(name), chosen.backbone.max_length, positions)
     weight = number_type(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
     counted = []
-    for dataset in datasets:
-        data = load_dataset(dataset)
+    tokenizer = load_tokenizer(name)
+    for dataset, own in work:
+        chosen, data = from_dict(own), load_dataset(dataset)
+        words = WordEncoder(tokenizer, chosen.backbone.max_length, positions)
         encoded = words.encode([sentence.words for sentence in data.train])
         corpus = least.Corpus(encoded.lengths, encoded.n_words, len(words.prefix) + len(words.suffix))
-        work = least.phases(chosen, encoder, corpus, len(data.types), weight, lm)
-        listed = {"phases": [asdict(phase) for phase in work]}
-        counted.append(listed if work else {"message": f"not counted for {chosen.method}"})
+        phases = least.phases(chosen, encoder, corpus, len(data.types), weight, lm)
+        listed = {"phases": [asdict(phase) for phase in phases]}
+        counted.append(listed if phases else {"message": f"not counted for {chosen.method}"})
     yield {"counted": counted}
 
 

@@ -33,7 +33,7 @@ from roster.bench.measure import (
 )
 from roster.bench.report import Report, Row, cell, machine_line, note, table
 from roster.bench.trainers import count, look, scored_split, train_once
-from roster.config import Config, load_config
+from roster.config import Config, Request, load_request
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
@@ -41,7 +41,9 @@ from roster.model.ceilings import Ceilings, best
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 ENGINES = ("auto",)
-SAMPLE_PRESET, SAMPLE_SENTENCES = "small", 200
+SAMPLE_SENTENCES = 200
+SAMPLE_SHORT = {"ensemble.models": 2, "noise_robust.epochs": 10}
+"""Values for the bundled sample where nobody gives others: two cores train on it in a minute or two."""
 SEED = 0
 
 NOTES = """\
@@ -152,25 +154,26 @@ def run(
     `overrides` are those of `roster train --set`. Without seeds, the config's; without sizes, the data as
     they are, and of the sample what two cores train on in a minute or two.
     """
-    if dataset is None and preset is None:
-        preset = SAMPLE_PRESET
+    short = list(SAMPLE_SHORT.items()) if dataset is None and preset is None else []
     named = [("backbone.name", backbone)] if backbone else []
-    configs = configured(preset, [*overrides, *named], engines, seeds)
-    config = next(iter(configs.values()))
-    resolve(config.backbone.name)  # a folder that is not there is told now
+    requests = requested(preset, [*short, *overrides, *named], engines, seeds)
+    first = next(iter(requests.values())).config()
+    resolve(first.backbone.name)  # a folder that is not there is told now
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
         log("preparing the data")
         corpora = prepare(dataset, sizes, place)
+        settled = {corpus: configured(requests, corpus) for corpus in corpora}
+        chosen = {corpus: next(iter(found.values())) for corpus, found in settled.items()}
         log("measuring the device, and counting what there is to do")
-        asked = {"config": config.as_dict()}
-        paths = [str(corpus.path) for corpus in corpora]
-        counted = isolated(count, {"datasets": paths, **asked}, limits, threads=None)
+        asked = {"config": first.as_dict()}
+        work = [[str(corpus.path), chosen[corpus].as_dict()] for corpus in corpora]
+        counted = isolated(count, {"work": work}, limits, threads=None)
 
         def measure(case: Case, turn: int) -> Outcome:
             name = f"{case.engine}-{case.seed}-{case.corpus.sentences}-{turn}"
             arguments = {"dataset": str(case.corpus.path), "run": str(place / "runs" / name),
-                         "config": configs[case.engine, case.seed].as_dict()}  # fmt: skip
+                         "config": settled[case.corpus][case.engine, case.seed].as_dict()}  # fmt: skip
             try:
                 return isolated(train_once, arguments, limits, threads=None)
             finally:
@@ -183,15 +186,20 @@ def run(
                 told = f"{outcome.facts['total_seconds']:.3g} s"
             log(f"{case.engine}, {which}: {told}")
 
-        names = list(dict.fromkeys(engine for engine, _ in configs))
-        numbers = list(dict.fromkeys(seed for _, seed in configs))
+        names = list(dict.fromkeys(engine for engine, _ in requests))
+        numbers = list(dict.fromkeys(seed for _, seed in requests))
         groups = [[Case(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers]
         outcomes = interleaved(groups, repeat, measure, description="training", log=said)
         log("measuring the device again")
         again = isolated(look, asked, limits, threads=None)
     ceilings, least = floors(corpora, counted, again)
     results = [
-        summary(corpus, engine, names[0], outcomes, least[corpus]) for corpus in corpora for engine in names
+        {
+            **summary(corpus, engine, names[0], outcomes, least[corpus]),
+            "config": settled[corpus][engine, numbers[0]].as_dict(),
+        }
+        for corpus in corpora
+        for engine in names
     ]
     return TrainingReport(
         conditions(
@@ -202,30 +210,45 @@ def run(
             ceilings=None if ceilings is None else asdict(ceilings),
             workload={
                 "data": "the bundled sample" if dataset is None else Path(dataset).name,
-                "method": config.method,
-                "backbone": Path(config.backbone.name).name,
+                "method": first.method,
+                "backbone": Path(first.backbone.name).name,
                 "preset": preset,
                 "seeds": numbers,
-                "config": config.as_dict(),
+                "given": dict(next(iter(requests.values())).given),
             },
         ),
         tuple(results),
     )
 
 
-def configured(
+def requested(
     preset: str | None,
     overrides: Sequence[str | tuple[str, Any]],
     engines: Sequence[str],
     seeds: Sequence[int],
-) -> dict[tuple[str, int], Config]:
-    """A checked config for each engine and seed."""
+) -> dict[tuple[str, int], Request]:
+    """What `roster train` is asked for, checked, with each engine and seed."""
     found = {}
     for engine in engines:
         for seed in seeds or (None,):
             more = [("optimiser.engine", engine), *([("seed", seed)] if seed is not None else [])]
-            config = load_config(preset=preset, overrides=[*overrides, *more])
-            found[engine, config.seed] = config
+            request = load_request(preset=preset, overrides=[*overrides, *more])
+            found[engine, request.config().seed] = request
+    return found
+
+
+def configured(requests: Mapping[tuple[str, int], Request], corpus: Corpus) -> dict[tuple[str, int], Config]:
+    """The effective configs on one corpus; without a preset derived from it, as `roster train` does."""
+    from roster.learn.defaults import facts_of, settle
+
+    facts = None
+    found = {}
+    for key, request in requests.items():
+        if request.preset is not None:
+            found[key] = request.config()
+            continue
+        facts = facts or facts_of(request, load_dataset(corpus.path).train)  # of no engine, and no seed
+        found[key] = settle(request, facts)[0]
     return found
 
 

@@ -10,9 +10,19 @@ from torch import Tensor
 
 from roster.corpus.sentence import Sentence
 
+KEEP_O, KEEP_ENTITIES = 0.5, 0.6
+"""No O label goes where more than this share of them would; no entity label of a type where more than the
+other share of that type's would."""
+
 
 def label_weights(
-    e: Tensor, r: Tensor, labels: Tensor, tau: float, keep_minority: float, remove_entities: bool = False
+    e: Tensor,
+    r: Tensor,
+    labels: Tensor,
+    tau: float,
+    keep_minority: float,
+    remove_entities: bool = False,
+    guard: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The weights `w_e` and `w_t` of every word, from one pass without dropout:
 
@@ -20,7 +30,9 @@ def label_weights(
         w_e = 1[1 - e > tau]        on words labelled O
         w_e = 1                     on words labelled with a type; with `remove_entities`, 1[e > tau]
 
-    Minority guard: a type of which more than `keep_minority` of the words would go keeps them all.
+    Minority guard: a type of which more than `keep_minority` of the words would go keeps them all. With
+    `guard` the entity head has guards of its own (`KEEP_O`, `KEEP_ENTITIES`): a model that would remove
+    most labels has learned too little to judge them.
 
     `e` [words] and `r` [words, types] are the heads' probabilities; `labels` has 0 for `O`.
     """
@@ -32,8 +44,15 @@ def label_weights(
     removed = torch.bincount(y[entity & ~believed], minlength=n_types)
     guarded = removed > keep_minority * count
     w_t = (entity & (believed | guarded[y])).float()
-    vouched = e > tau if remove_entities else torch.ones_like(entity)
-    w_e = torch.where(entity, vouched | guarded[y], 1 - e > tau).float()
+    vouched = torch.ones_like(entity)
+    if remove_entities:
+        vouched = e > tau
+    absent = 1 - e > tau
+    if guard:
+        gone = torch.bincount(y[entity & ~vouched], minlength=n_types)
+        vouched = vouched | (gone > KEEP_ENTITIES * count)[y]
+        absent = absent | ((~entity & ~absent).sum() > KEEP_O * (~entity).sum())
+    w_e = torch.where(entity, vouched | guarded[y], absent).float()
     return w_e, w_t
 
 
@@ -55,17 +74,9 @@ def words_of_phrases(sentences: Iterable[Sentence]) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def dropped_o(
-    labels: np.ndarray, share: float, generator: np.random.Generator, most: float = 0.0
-) -> np.ndarray:
-    """A mask of the `O` words that this model never sees, at random: exactly `share` of them.
-
-    With `most`, as many more as it takes until there are at most `most` left for each entity word.
-    """
+def dropped_o(labels: np.ndarray, share: float, generator: np.random.Generator) -> np.ndarray:
+    """A mask of the `O` words that this model never sees, at random: exactly `share` of them."""
     o = np.flatnonzero(labels == 0)
-    size = round(share * len(o))
-    if most:
-        size = max(size, len(o) - int(most * np.count_nonzero(labels)))
     mask = np.zeros(len(labels), bool)
-    mask[generator.choice(o, size=size, replace=False)] = True
+    mask[generator.choice(o, size=round(share * len(o)), replace=False)] = True
     return mask

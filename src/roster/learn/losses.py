@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 
-def gce(log_p: Tensor, q: float) -> Tensor:
+def gce(log_p: Tensor, q: float | Tensor) -> Tensor:
     """Generalised cross entropy of the probability `p` that a word's label was given:
 
         GCE_q(p) = (1 - p^q) / q        q -> 0: -log p (cross entropy)        q = 1: 1 - p (MAE)
@@ -17,6 +17,10 @@ def gce(log_p: Tensor, q: float) -> Tensor:
     >>> gce(torch.tensor([0.25]).log(), 0.5).item()
     1.0
     """
+    if isinstance(q, Tensor):  # may change between two replays of a captured step
+        robust = q > 0
+        safe = torch.where(robust, q, 1.0)
+        return torch.where(robust, -torch.expm1(safe * log_p) / safe, -log_p)
     if q == 0:
         return -log_p
     return -torch.expm1(q * log_p) / q
@@ -32,16 +36,18 @@ def wmean(x: Tensor, w: Tensor) -> Tensor:
     return (w * x).sum(-1) / torch.where(total > 0, total, 1.0)
 
 
-def noise_robust_loss(b: Tensor, z: Tensor, labels: Tensor, w_e: Tensor, w_t: Tensor, q: float) -> Tensor:
+def noise_robust_loss(
+    b: Tensor, z: Tensor, labels: Tensor, w_e: Tensor, w_t: Tensor, q_e: float | Tensor, q_t: float | Tensor
+) -> Tensor:
     """wmean(GCE(entity head), w_e) + wmean(GCE(type head over entity-labelled words), w_t).
 
     `labels`: 0 is `O`, t + 1 is type t. `w_t` must be 0 on words labelled `O`. All but `z` are [..., words],
-    and each row is a loss of its own.
+    and each row is a loss of its own. `q_e` and `q_t` are the exponents of the two heads.
     """
     entity = labels > 0
     log_p = F.logsigmoid(torch.where(entity, b, -b))
     log_r = z.log_softmax(-1).gather(-1, (labels - 1).clamp_min(0).unsqueeze(-1)).squeeze(-1)
-    return wmean(gce(log_p, q), w_e) + wmean(gce(log_r, q), w_t * entity)
+    return wmean(gce(log_p, q_e), w_e) + wmean(gce(log_r, q_t), w_t * entity)
 
 
 def kl(target: Tensor, logits: Tensor) -> Tensor:

@@ -1,46 +1,56 @@
-"""RoSTER as the paper's Algorithm 1: K noise-robust models, their ensemble, self-training."""
+"""RoSTER as the paper's Algorithm 1: K noise-robust models, their ensemble, self-training.
+
+Each stage is compared with what it began with, by what the models find in the training text. No gold label is
+needed for that; a stage that loses what came before is undone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
+from roster.config import NoiseRobust
+from roster.errors import RosterError
 from roster.learn.augmentation import make_augmenter
-from roster.learn.curriculum import train_curriculum
 from roster.learn.ensemble import DistillationObjective, mean_distribution
+from roster.learn.folds import Folds, make_folds
+from roster.learn.holdout import found_mentions, held_out_recall
 from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
 from roster.learn.names import NameAugmenter, dictionary_names, labelled_names
-from roster.learn.noise_robust import NoiseRobustObjective
+from roster.learn.noise_robust import NoiseRobustObjective, removes_entities, repaired
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.stage import finish_stage, train_stage
 from roster.learn.task import Task
+from roster.learn.verdict import agreement, lost_types
 from roster.model.batches import DeviceCorpus
-from roster.model.decoding import io_classes
 from roster.model.heads import TwoHeads
 from roster.progress import timed
 
 FIRST, WEIGHT = "member-0", "weight."
 """The member whose weights are kept if the ensemble model begins with them, and a mark on their names."""
+LEARNED = 0.1
+"""A member that finds less than this share of the labels it was taught has to be trained again."""
+REACHED, ROUNDS, GAIN = 0.9, 3, 0.01
+"""Distillation goes on while it agrees with the mean on less than the first share of the entity words and
+gains at least the last, for at most so many rounds."""
 
 
 def train_roster(task: Task, run: Run) -> TwoHeads:
     """Distant labels in, recogniser out. Finished stages are taken from the run folder."""
     config = task.config
-    labels = io_classes(task.sentences, task.types)
     k = config.ensemble.models if config.ensemble.enabled else 1
     y: np.ndarray | None = None
     last = config.before_self_training
-    train_members(task, run, labels, k, keep_weights=not config.ensemble.enabled)  # lines 2 to 9
+    train_members(task, run, k)  # lines 2 to 9
     if last == "ensemble":
         y = mean_of_members(task, run, k)
         distil(task, run, y)  # line 10
-    elif last == "curriculum":
-        mean_of_members(task, run, k)  # for its scores
-        train_curriculum(task, run, labels)
     if config.self_training.enabled:  # lines 11 to 18
         self_train(task, run, y, last)
         last = "self-training"
@@ -49,56 +59,96 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     return model
 
 
-def train_members(task: Task, run: Run, labels: np.ndarray, k: int, keep_weights: bool) -> None:
-    """The K models, as many in step as the engine takes."""
+# -- lines 2 to 9: the K models --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Some of the K models after training: distributions over the training words and the splits, and
+    weights."""
+
+    p: torch.Tensor
+    splits: Mapping[str, np.ndarray]
+    models: Models
+    facts: Sequence[dict[str, Any]]
+
+
+def train_members(task: Task, run: Run, k: int) -> None:
+    """The K models, as many in step as the engine takes; what stays of each is its distribution."""
+    folds = member_folds(task, k)
     left = [member for member in range(k) if not run.finished(f"member-{member}")]
     size = task.engine.at_once
     for start in range(0, len(left), size):
-        _train_members(task, run, labels, left[start : start + size], keep_weights)
+        members = left[start : start + size]
+        with timed("members") as clock:
+            trained = _train(task, run, folds, members, task.config.noise_robust)
+        cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
+        if len(members) > 1:
+            cost["at_once"] = len(members)
+        for i, member in enumerate(members):
+            _finish_member(task, run, folds, member, trained, i, cost)
 
 
-def _train_members(
-    task: Task, run: Run, labels: np.ndarray, members: Sequence[int], keep_weights: bool
+def member_folds(task: Task, k: int) -> Folds:
+    """The names held out of each member; a single model learns all of them."""
+    folded = task.config.noise_robust.folds and task.config.ensemble.enabled
+    return make_folds(task.sentences, task.types, k if folded else 0, task.config.seed, task.is_gold)
+
+
+def _train(
+    task: Task, run: Run, folds: Folds, members: Sequence[int], config: NoiseRobust, again: bool = False
+) -> Trained:
+    seeds = [derive(task.config.seed, "member", member, *(["again"] if again else [])) for member in members]
+    models = [task.new_model("two-heads", seed) for seed in seeds]
+    schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
+    objective = NoiseRobustObjective(
+        task.corpus,
+        task.labels,
+        config,
+        [derive(seed, "dropped") for seed in seeds],
+        input_mask(config.mask_inputs, task.encoder, task.device),
+        task.gold,
+        task.unlabelled,
+        held_out=np.stack([folds.held_out(member) for member in members]),
+        steps=task.steps(schedule),
+        remove_entities=[removes_entities(member, config.remove_entities) for member in members],
+    )
+    stage = "+".join(f"member-{member}" for member in members) + ("-again" if again else "")
+    trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
+    found = [{**facts[i], **objective.facts(i)} for i in range(len(members))]
+    return Trained(trained.read(task.corpus).half().cpu(), task.read_splits(trained), trained, found)
+
+
+def _finish_member(
+    task: Task, run: Run, folds: Folds, member: int, trained: Trained, i: int, cost: Mapping[str, Any]
 ) -> None:
-    """Some of the K models; what stays of each is its distribution over all training words."""
-    config = task.config.noise_robust
-    seeds = [derive(task.config.seed, "member", member) for member in members]
-    names = [f"member-{member}" for member in members]
-    with timed("members") as clock:
-        models = [task.new_model("two-heads", seed) for seed in seeds]
-        mask = input_mask(config.mask_inputs, task.encoder, task.device)
-        dropped = [derive(seed, "dropped") for seed in seeds]
-        objective = NoiseRobustObjective(
-            task.corpus, labels, config, dropped, mask, task.gold, task.unlabelled
-        )
-        schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-        trained, facts = train_stage(task, run, "+".join(names), models, objective, schedule, seeds)
-        p = trained.read(task.corpus).half().cpu()
-    cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
-    if len(members) > 1:
-        cost["at_once"] = len(members)
-    splits = task.read_splits(trained)
-    for i, name in enumerate(names):
-        found = {split: q[i] for split, q in splits.items()}
-        kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in found.items()}
-        kept["train"] = p[i]
-        if keep_weights:
-            kept = dict(trained.state_dict(i))
-        elif name == FIRST and task.config.ensemble.start == "member":
-            kept.update({f"{WEIGHT}{key}": value for key, value in trained.state_dict(i).items()})
-        scores = task.score(found, TwoHeads.kind)
-        run.finish(name, {**facts[i], **cost, **objective.kept_labels(i), "scores": scores}, kept)
-        if finds_nothing(p[i].numpy()):
-            what = (
-                "drop_o=0.8 leaves out more O words"
-                if config.plain_epochs
-                else "plain_epochs=2 begins with cross entropy, which learns them"
-            )
-            run.log(
-                f"{name} finds no entity in its own training text: the labels are too sparse for these "
-                f"settings. --set noise_robust.{what}; a larger dictionary, or --case insensitive in "
-                "roster label, may give more of them"
-            )
+    """Keeps a member; one that does not find what it was taught is trained again first."""
+    name, config, more = f"member-{member}", task.config.noise_robust, {}
+    if config.repair and learned_share(trained.p[i].numpy(), folds, member, task.starts) < LEARNED:
+        run.log(f"{name} finds almost none of its labels; it is trained again with cross entropy")
+        with timed("members") as clock:
+            again = _train(task, run, folds, [member], repaired(config, task.steps_per_epoch()), again=True)
+        seconds = round(cost["seconds"] + clock.facts["seconds"], 3)
+        trained, i, more = again, 0, {**clock.facts, "seconds": seconds, "trained_again": True}
+    found = {split: q[i] for split, q in trained.splits.items()}
+    kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in found.items()}
+    kept["train"] = trained.p[i]
+    if not task.config.ensemble.enabled:
+        kept = dict(trained.models.state_dict(i))
+    elif name == FIRST and task.config.ensemble.start == "member":
+        weights = trained.models.state_dict(i)
+        kept.update({f"{WEIGHT}{key}": value for key, value in weights.items()})
+    scores = task.score(found, TwoHeads.kind)
+    run.finish(name, {**trained.facts[i], **cost, **more, "scores": scores}, kept)
+    if finds_nothing(trained.p[i].numpy()):
+        run.log(f"{name} finds no entity in its own training text; more labels or more epochs may help")
+
+
+def learned_share(p: np.ndarray, folds: Folds, member: int, starts: np.ndarray) -> float:
+    """The share of the mentions a member was taught that it finds, from its distributions."""
+    taught = ~folds.held_out_mentions(member)
+    found = found_mentions(p.argmax(-1), folds.mentions, starts)[taught]
+    return float(found.mean()) if len(found) else 1.0
 
 
 def finds_nothing(p: np.ndarray) -> bool:
@@ -110,31 +160,78 @@ def finds_nothing(p: np.ndarray) -> bool:
     return not (p.argmax(axis=1) > 0).any()
 
 
+# -- line 10: the ensemble -------------------------------------------------------------------------
+
+
 def mean_of_members(task: Task, run: Run, k: int) -> np.ndarray:
-    """The mean distribution on the training words; the mean on the report splits is scored in passing."""
+    """The mean distribution on the training words, of the members that find anything.
+
+    The mean on the report splits is scored in passing, and the hold-out recall estimated.
+    """
     files = [run.tensors(f"member-{member}") for member in range(k)]
+    useful = [f for f in files if not finds_nothing(f["train"].numpy())] or files
+    if task.config.noise_robust.repair and useful is files and finds_nothing(files[0]["train"].numpy()):
+        raise RosterError(
+            "no member finds an entity, though the labels name some: nothing can be learned from these "
+            "labels. A larger dictionary or more text gives more of them; --method fine-tune shows what they "
+            "teach"
+        )
     if not run.finished("mean-of-members"):
-        means = {n: mean_distribution(f[f"split.{n}"].numpy() for f in files) for n in task.splits}
-        run.finish("mean-of-members", {"scores": task.score(means, TwoHeads.kind)})
-    return mean_distribution(f["train"].numpy() for f in files)
+        means = {n: mean_distribution(f[f"split.{n}"].numpy() for f in useful) for n in task.splits}
+        facts: dict[str, Any] = {"scores": task.score(means, TwoHeads.kind)}
+        if task.config.noise_robust.folds:
+            facts["hold_out_recall"] = _hold_out(task, k, [f["train"].numpy() for f in files])
+        run.finish("mean-of-members", facts)
+    return mean_distribution(f["train"].numpy() for f in useful)
+
+
+def _hold_out(task: Task, k: int, members: Sequence[np.ndarray]) -> dict[str, Any]:
+    """By type, and of all: an estimate of how many names that no label lists will be found."""
+    folds, classes = member_folds(task, k), [p.argmax(-1) for p in members]
+    names: dict[str, int | None] = {"all": None, **{t: i for i, t in enumerate(task.types, 1)}}
+    found = {n: held_out_recall(classes, folds, task.starts, label) for n, label in names.items()}
+    return {name: estimate.as_dict() for name, estimate in found.items() if estimate is not None}
 
 
 def distil(task: Task, run: Run, y: np.ndarray) -> None:
-    stage = "ensemble"
+    """One model learns the mean, in as many rounds as it takes to agree with it."""
+    stage, config = "ensemble", task.config.ensemble
     if run.finished(stage):
         return
-    config, seed = task.config.ensemble, derive(task.config.seed, stage)
+    target = y.argmax(-1)
+    start: dict[str, torch.Tensor] | None = None
+    if config.start == "member":
+        first = run.tensors(FIRST)
+        start = {k.removeprefix(WEIGHT): v for k, v in first.items() if k.startswith(WEIGHT)}
+        before = agreement(first["train"].numpy().argmax(-1), target)
+    weights = start
     with timed(stage) as clock:
-        model = task.new_model("two-heads", seed)
-        if config.start == "member":
-            first = run.tensors(FIRST)
-            model.load_state_dict(
-                {k.removeprefix(WEIGHT): v for k, v in first.items() if k.startswith(WEIGHT)}
-            )
-        schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-        objective = DistillationObjective(task.corpus, y, task.gold)
-        models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
-    finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
+        reached, rounds = -1.0, 0
+        while rounds < ROUNDS:
+            seed = derive(task.config.seed, stage, *([rounds] if rounds else []))
+            model = task.new_model("two-heads", seed)
+            if weights is not None:
+                model.load_state_dict(weights)
+            schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
+            objective = DistillationObjective(task.corpus, y, task.gold)
+            name = stage if not rounds else f"{stage}-{rounds + 1}"
+            models, (facts,) = train_stage(task, run, name, [model], objective, schedule, [seed])
+            last, reached = reached, agreement(models.read(task.corpus)[0].argmax(-1).cpu().numpy(), target)
+            rounds += 1
+            if reached >= REACHED or reached < last + GAIN or not task.config.noise_robust.repair:
+                break
+            weights = dict(models.state_dict(0))
+    facts = {**facts, **clock.facts, "agreement": round(reached, 4), "rounds": rounds}
+    if start is not None and reached < before and task.config.noise_robust.repair:
+        run.log(
+            "the ensemble model agrees less with the members' mean than the first member; that one is taken"
+        )
+        model.load_state_dict(start)
+        models, facts["undone"] = task.engine.take([model]), "agrees less with the mean than the first member"
+    finish_stage(task, run, stage, models, model.kind, facts)
+
+
+# -- lines 11 to 18: self-training -----------------------------------------------------------------
 
 
 def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
@@ -142,16 +239,23 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
     if run.finished(stage):
         return
     config, seed = task.config.self_training, derive(task.config.seed, stage)
+    engine = task.self_training_engine
     with timed(stage) as clock:
         model = task.new_model("two-heads", seed)
         model.load_state_dict(run.tensors(start))
+        before = engine.take([model]).read(task.corpus)[0].argmax(-1).cpu().numpy()
         augment = augmenter(task, seed) if task.config.augmentation.enabled else None
         objective = SelfTrainingObjective(task.corpus, y, config, augment, task.gold)
         schedule = Schedule(config.epochs, config.learning_rate)
-        engine = task.self_training_engine
         models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed], engine)
-    facts["type_targets"] = objective.type_targets()
-    finish_stage(task, run, stage, models, model.kind, {**facts, **clock.facts})
+        after = models.read(task.corpus)[0].argmax(-1).cpu().numpy()
+    facts = {**facts, **clock.facts, "type_targets": objective.type_targets()}
+    lost = lost_types(before, after, task.mentions, task.starts, task.types)
+    if lost and task.config.noise_robust.repair:
+        run.log(f"self-training lost entities of {', '.join(lost)}; it is undone")
+        model.load_state_dict(run.tensors(start))
+        models, facts["undone"] = engine.take([model]), f"lost entities of {', '.join(lost)}"
+    finish_stage(task, run, stage, models, model.kind, facts)
 
 
 def augmenter(task: Task, seed: int) -> Callable[[Models, int], DeviceCorpus]:

@@ -1,6 +1,6 @@
 """A run folder: what was asked, what is finished, and where to go on after a crash.
 
-    run/config.toml            the effective config
+    run/config.toml            the effective config, derived values and all
     run/run.json               what the run was made from: fingerprints of config, data and backbone
     run/log.txt                one line for each stage: seconds, peak memory, scores
     run/results.json           the same as data
@@ -25,9 +25,10 @@ from typing import Any
 from torch import Tensor
 
 import roster
-from roster.config import Config, to_toml
+from roster.config import Config, Request, read_config, to_toml
 from roster.errors import ModelError, RosterError, RunError
 from roster.files import check_same, fingerprint, lock, read_object, write_json, write_text
+from roster.learn.defaults import derivable
 from roster.learn.loop import Checkpoint
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
@@ -63,13 +64,13 @@ class Run:
     def open(
         cls,
         folder: str | Path,
-        config: Config,
+        asked: Config | Request,
         sources: Mapping[str, str],
         log: Callable[[str], None] | None = None,
     ) -> Run:
-        """`sources` are the fingerprints of everything but the config that decides the result."""
+        """`sources` are the fingerprints of everything but what was asked that decides the result."""
         run = cls(Path(folder), log)
-        made_from = {"layout": LAYOUT, "config": fingerprint(config.as_dict()), **sources}
+        made_from = {"layout": LAYOUT, "config": fingerprint(_identity(asked)), **sources}
         run._refuse_strangers()
         try:
             run.points.mkdir(parents=True, exist_ok=True)
@@ -83,12 +84,20 @@ class Run:
                 run.results = run._read_results()
             else:
                 write_json(marker, {**made_from, "version": roster.__version__})
-            if not (run.folder / "config.toml").exists():
-                write_text(run.folder / "config.toml", to_toml(config))
         except BaseException:
             run.close()
             raise
         return run
+
+    def config(self, settle: Callable[[], tuple[Config, str]]) -> tuple[Config, str]:
+        """The effective config: as this run settled it when it began, else as `settle` does now; and what it
+        follows from in words, where that is new."""
+        file = self.folder / "config.toml"
+        if file.exists():
+            return read_config(file), ""
+        config, text = settle()
+        write_text(file, to_toml(config))
+        return config, text
 
     def _refuse_strangers(self) -> None:
         """Before anything is written: a folder that is neither new nor a run is somebody's."""
@@ -254,6 +263,14 @@ class Run:
         return read_object(path) if path.exists() else {}
 
 
+def _identity(asked: Config | Request) -> dict[str, Any]:
+    """What tells one request from another: all values, and which of those that could be derived are given."""
+    config = asked.config() if isinstance(asked, Request) else asked
+    if isinstance(asked, Config) or asked.preset is not None:
+        return config.as_dict()
+    return {"config": config.as_dict(), "given": sorted(derivable(config) & set(asked.given))}
+
+
 def describe(facts: Mapping[str, Any]) -> str:
     """A stage's facts as one line for people."""
     parts = []
@@ -264,6 +281,11 @@ def describe(facts: Mapping[str, Any]) -> str:
             parts.append(f"{words} {gigabytes(facts[name])}")
     if facts.get("losses"):
         parts.append(f"loss {facts['losses'][-1]:.4f}")
+    if "all" in facts.get("hold_out_recall", {}):
+        held_out = facts["hold_out_recall"]["all"]
+        parts.append(
+            f"hold-out recall {held_out['value']:.3f} ± {held_out['error']:.3f} ({held_out['names']} names)"
+        )
     for split, scores in facts.get("scores", {}).items():
         parts.append(f"{split} P/R/F1 {scores['precision']:.3f}/{scores['recall']:.3f}/{scores['f1']:.3f}")
     return ", ".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,9 +17,11 @@ from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 from roster.learn.engine import Engine, choose_engines
+from roster.learn.folds import Mentions, make_folds
 from roster.learn.gold import Gold
+from roster.learn.holdout import sentence_starts
 from roster.learn.label_removal import words_of_phrases
-from roster.learn.loop import Models, derive
+from roster.learn.loop import Models, Schedule, derive
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import decode, io_classes
 from roster.model.encoders import fresh_copy, open_backbone
@@ -56,6 +59,8 @@ class Task:
     self_training_engine: Engine
     """Of that stage alone; all others have `engine`."""
     gold: Gold
+    is_gold: Sequence[bool]
+    """Which of the sentences have labels that are sure."""
 
     @classmethod
     def build(
@@ -94,11 +99,33 @@ class Task:
         of_gold = [s if known else s.with_spans(()) for s, known in zip(train, is_gold, strict=True)]
         sure = Gold.of(fixed, io_classes(of_gold, types), config.gold.weight, device)
         return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout,
-                   engine, last_engine, sure)  # fmt: skip
+                   engine, last_engine, sure, is_gold)  # fmt: skip
 
     @property
     def device(self) -> torch.device:
         return self.corpus.device
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """[words]: the class of each training word by its label, 0 for `O`."""
+        return io_classes(self.sentences, self.types)
+
+    @cached_property
+    def mentions(self) -> Mentions:
+        """The labels as mentions of names; those of gold sentences are not among them."""
+        return make_folds(self.sentences, self.types, 0, 0, self.is_gold).mentions
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        return sentence_starts(self.sentences)
+
+    def steps(self, schedule: Schedule) -> int:
+        """How many steps a stage takes."""
+        return schedule.epochs * self.steps_per_epoch(schedule.optimiser(self.config.optimiser).batch_size)
+
+    def steps_per_epoch(self, batch_size: int | None = None) -> int:
+        """By the batch size of the config, or another."""
+        return math.ceil(self.corpus.encoded.n_windows / (batch_size or self.config.optimiser.batch_size))
 
     @cached_property
     def unlabelled(self) -> np.ndarray | None:

@@ -57,6 +57,38 @@ def open_backbone(config: Config, sentences: Sequence[Sequence[str]]) -> Opened:
     return Opened(BilstmCnn.of(learned, own), WholeWords(learned.words, most), own.dropout)
 
 
+@dataclass(frozen=True)
+class Described:
+    """What is known of a backbone without loading its weights."""
+
+    width: int
+    positions: int | None
+    """The longest input; None: any."""
+    pretrained: bool
+    tokenizer: Any
+    """None: words are read whole."""
+
+    @property
+    def masks(self) -> bool:
+        return self.tokenizer is None or self.tokenizer.mask_token_id is not None
+
+    def lengths(self, sentences: Sequence[Sequence[str]]) -> list[int]:
+        """How long these sentences are as inputs, special tokens included."""
+        if self.tokenizer is None or not sentences:
+            return [len(words) for words in sentences]
+        found = self.tokenizer([list(words) for words in sentences], is_split_into_words=True)
+        return [len(ids) for ids in found["input_ids"]]
+
+
+def describe_backbone(config: Config) -> Described:
+    """Width, longest input and vocabulary of the backbone that the config names."""
+    name = config.backbone.name
+    if name == BILSTM_CNN:
+        return Described(2 * config.bilstm.hidden, None, False, None)
+    architecture = load_architecture(name)
+    return Described(architecture.hidden_size, max_positions(architecture), True, load_tokenizer(name))
+
+
 def fresh_copy(encoder: Any) -> Any:
     """An encoder to begin with: pre-trained weights as they are; one that has none draws its own."""
     from roster.model.bilstm import BilstmCnn

@@ -51,7 +51,7 @@ def test_every_architecture_loads_and_learns(
         (batch,) = corpus.batches(plan)
         b, z = model(batch)
         y = labels[batch.words]
-        loss = noise_robust_loss(b, z, y, torch.ones(len(y)), torch.ones(len(y)), 0.7)
+        loss = noise_robust_loss(b, z, y, torch.ones(len(y)), torch.ones(len(y)), 0.7, 0.7)
         loss.backward()
         # Everything in the encoder is used: nothing is left without a gradient, so nothing of it is idle.
         idle = [n for n, p in model.named_parameters() if p.grad is None]

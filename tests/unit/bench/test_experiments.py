@@ -26,7 +26,7 @@ from roster.bench.experiments.supervised import worth
 from roster.bench.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
 from roster.bench.thinning import thin
 from roster.cli.benchmarks.experiments import SUMMARIES
-from roster.config import METHODS, Config, load_config
+from roster.config import METHODS, Config, load_config, to_toml
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError, DataError, RosterError
 
@@ -59,18 +59,33 @@ def folder(tmp_path: Path) -> Path:
 def test_a_key_is_of_all_that_decides_the_result() -> None:
     same = key_of(POINT, "d", "b")
     assert key_of(replace(POINT, data="elsewhere/toy", backbone="copy/of/tiny"), "d", "b") == same
-    usual = (("noise_robust.q", 0.5), ("noise_robust.tau", 0.7))  # 0.7 is the default
-    assert key_of(replace(POINT, overrides=usual), "d", "b") == same
     others = [
         key_of(POINT, "other", "b"),
         key_of(POINT, "d", "other"),
         key_of(replace(POINT, seed=31), "d", "b"),
         key_of(replace(POINT, method="fine-tune"), "d", "b"),
         key_of(replace(POINT, overrides=(("noise_robust.q", 0.6),)), "d", "b"),
-        key_of(replace(POINT, preset="conll03"), "d", "b"),
+        key_of(replace(POINT, preset="paper-wikigold"), "d", "b"),
         key_of(replace(POINT, curves=(("self-training", 5),)), "d", "b"),
     ]
     assert len({same, *others}) == len(others) + 1
+
+
+def test_a_given_value_counts_where_another_could_be_derived() -> None:
+    """The paper's value of an option is what a preset has anyway; without one, the data decides."""
+    usual = (*POINT.overrides, ("noise_robust.tau", 0.7), ("noise_robust.folds", False))
+    assert load_config().noise_robust.tau == 0.7
+    assert not load_config().noise_robust.folds
+    paper = replace(POINT, preset="paper-wikigold")
+    assert key_of(replace(paper, overrides=usual), "d", "b") == key_of(paper, "d", "b")
+    keys = {key_of(replace(POINT, overrides=usual[:n]), "d", "b") for n in (1, 2, 3)}
+    assert len(keys) == 3
+    for name, value in (
+        ("bond.epochs", 50),
+        ("self_training.threshold", 0.8),
+    ):  # of another method; never derived
+        other = replace(POINT, overrides=(*POINT.overrides, (name, value)))
+        assert key_of(other, "d", "b") == key_of(POINT, "d", "b")
 
 
 def test_a_key_is_of_what_the_method_uses() -> None:
@@ -263,8 +278,10 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> tuple[Clock, list[str]]:
     """Trainings that take a minute each, of two stages, and do nothing."""
     clock, trained = Clock(), list[str]()
 
-    def train(dataset: Any, run: Path, config: Any, *, curves: Any, log: Callable[[str], None]) -> Any:
+    def train(dataset: Any, run: Path, asked: Any, *, curves: Any, log: Callable[[str], None]) -> Any:
         run.mkdir(parents=True, exist_ok=True)
+        config = asked.config()
+        (run / "config.toml").write_text(to_toml(config))
         results = run / "results.json"
         scores = {"test": {"precision": 0.5, "recall": 0.5, "f1": config.seed / 100}}
         stages = json.loads(results.read_text())["stages"] if results.exists() else {}
@@ -310,6 +327,10 @@ def test_time_that_is_spent(folder: Path, tmp_path: Path, fake: tuple[Clock, lis
     assert (fourth.trained, fourth.known, len(fourth.failed)) == (0, 5, 1)
     assert len(trained) == count
     results.close()
+    (effective,) = {
+        point["effective"]["method"] for point in results.points.values() if point["asked"]["seed"] == 1
+    }
+    assert effective == "roster"
     assert all(stored(Results.read(results.path), plan) for plan in plans if plan.row.point.seed != 1)
 
 
@@ -549,24 +570,21 @@ def test_rows_that_cannot_be(folder: Path) -> None:
     with pytest.raises(ConfigError, match="two data sets are called toy"):
         Asked(["a/toy", "b/toy"], "tiny", [1]).check()
     with pytest.raises(ConfigError, match="the data sets are toy"):
-        Asked(["a/toy"], "tiny", [1], {"conll03": "small"}).check()
+        Asked(["a/toy"], "tiny", [1], {"conll03": "paper-conll03"}).check()
     off = replace(asked(folder), overrides=(("ensemble.enabled", False),))
     with pytest.raises(ConfigError, match="needs the ensemble"):
         experiment("ensemble").rows(off)
     (before,) = {row.stage for row in experiment("ablation").rows(off) if row.stage}
     assert before == "member-0"
-    other = replace(asked(folder), overrides=(("noise_robust.curriculum", 3),))
-    with pytest.raises(ConfigError, match=r"noise_robust\.curriculum, which takes its place"):
-        experiment("ensemble").rows(other)
-    assert {row.stage for row in experiment("ablation").rows(other) if row.stage} == {"curriculum"}
     off = replace(asked(folder), overrides=(("self_training.enabled", False),))
     with pytest.raises(ConfigError, match="needs self-training"):
         experiment("augmentation").rows(off)
 
 
 def test_presets_by_name(folder: Path) -> None:
-    named = Asked(["x/conll03", "x/news"], "tiny", [1], {"news": "small"})
-    assert (named.preset("x/conll03"), named.preset("x/news")) == ("conll03", "small")
+    """Only where the user gives one: a folder that is called like a preset has none by its name."""
+    named = Asked(["x/paper-conll03", "x/news"], "tiny", [1], {"news": "paper-wikigold"})
+    assert (named.preset("x/paper-conll03"), named.preset("x/news")) == (None, "paper-wikigold")
     assert asked(folder).preset(str(folder)) is None
     assert Planned(Row("roster", POINT), "k").as_dict()["backbone"] == "tiny"
 

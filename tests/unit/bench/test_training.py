@@ -19,14 +19,16 @@ from roster.bench.training import (
     drawn,
     floors,
     prepare,
+    requested,
     run,
     summary,
 )
-from roster.config import load_config
+from roster.config import load_config, load_request
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, DataError
+from roster.learn.defaults import facts_of, settle
 from roster.model import ceilings as limits
 from roster.model.ceilings import Ceilings
 
@@ -41,13 +43,28 @@ def data(toy: list[Sentence], tmp_path: Path) -> Path:
     return tmp_path / "given"
 
 
-def test_a_config_for_each_engine_and_seed() -> None:
-    found = configured("small", ["noise_robust.q=0.3"], ["plain", "fast"], [1, 2])
+def test_a_config_for_each_engine_and_seed(data: Path, tiny: Path, tmp_path: Path) -> None:
+    """What `roster train` would use on these data: derived from them; with a preset, the preset's."""
+    (corpus,) = prepare(data, [], tmp_path)
+    given = ["noise_robust.q=0.3", ("backbone.name", str(tiny))]
+    found = configured(requested(None, given, ["plain", "fast"], [1, 2]), corpus)
     assert list(found) == [("plain", 1), ("plain", 2), ("fast", 1), ("fast", 2)]
     for (engine, seed), config in found.items():
         assert (config.optimiser.engine, config.seed, config.noise_robust.q) == (engine, seed, 0.3)
-        assert config.ensemble.models == load_config(preset="small").ensemble.models
-    assert list(configured(None, [], ["plain"], [])) == [("plain", load_config().seed)]
+        asked = load_request(overrides=[*given, ("optimiser.engine", engine), ("seed", seed)])
+        assert config == settle(asked, facts_of(asked, load_dataset(data).train))[0]
+    assert config.noise_robust.epochs != load_config().noise_robust.epochs
+    paper = configured(requested("paper-wikigold", given, ["plain"], [7]), corpus)
+    values = [*given, ("optimiser.engine", "plain"), ("seed", 7)]
+    assert paper == {("plain", 7): load_config(preset="paper-wikigold", overrides=values)}
+    assert list(requested(None, [], ["plain"], [])) == [("plain", load_config().seed)]
+
+
+def test_each_size_has_settings_of_its_own(data: Path, tiny: Path, tmp_path: Path) -> None:
+    few, many = prepare(data, [40, 4000], tmp_path)
+    requests = requested(None, [("backbone.name", str(tiny))], ["plain"], [])
+    epochs = [next(iter(configured(requests, corpus).values())).noise_robust.epochs for corpus in (few, many)]
+    assert epochs[0] > epochs[1]
 
 
 def test_an_engine_that_there_is_not() -> None:
@@ -113,7 +130,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def counted(data: Path, backbone: Path | str, **more: Any) -> dict[str, Any]:
     overrides = {"backbone.name": str(backbone), "optimiser.device": "cpu", **more}
-    look, facts = count([str(data)], load_config(overrides=overrides).as_dict())
+    look, facts = count([(str(data), load_config(overrides=overrides).as_dict())])
     assert look["ceilings"]["operations"] > 0
     (found,) = facts["counted"]
     return found

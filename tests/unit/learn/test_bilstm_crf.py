@@ -70,7 +70,7 @@ def chain_objective(task: Task, model: Any) -> ChainObjective:
 
 def test_the_backbone_of_the_method() -> None:
     assert load_config(overrides=["method=bilstm-crf"]).backbone.name == "bilstm-cnn"
-    assert load_config(preset="small", overrides=["method=bilstm-crf"]).backbone.name == "bilstm-cnn"
+    assert load_config(preset="paper-wikigold", overrides=["method=bilstm-crf"]).backbone.name == "bilstm-cnn"
     named = load_config(overrides=["method=bilstm-crf", "backbone.name=roster-small-en-2"])
     assert named.backbone.name == "roster-small-en-2"
     assert load_config().backbone.name == Config().backbone.name == "roster-small-en-2"

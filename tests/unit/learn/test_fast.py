@@ -86,7 +86,7 @@ def bond(task: Task, labels: str, k: int = 2) -> BondObjective:
 
 OBJECTIVES: dict[str, tuple[str, int, Callable[[Task], Objective]]] = {
     "noise-robust": ("two-heads", 3, noise_robust),
-    "noise-robust, plain first": ("two-heads", 3, lambda task: noise_robust(task, plain_epochs=1)),
+    "noise-robust, plain first": ("two-heads", 3, lambda task: noise_robust(task, plain=0.5)),
     "distillation": ("two-heads", 1, lambda task: DistillationObjective(task.corpus, targets(task))),
     "self-training": ("two-heads", 1, self_training),
     "cross entropy": (
@@ -151,7 +151,7 @@ def test_a_step_is_the_plain_loops_step(name: str, task: Task, monkeypatch: pyte
     kind, _, make = OBJECTIVES[name]
     if name.startswith("noise-robust"):
         # The loops draw their masks in shapes of their own.
-        config = NoiseRobust(mask_inputs=0.0, plain_epochs=int(name.endswith("plain first")))
+        config = NoiseRobust(mask_inputs=0.0, plain=0.5 * name.endswith("plain first"))
         labels = io_classes(task.sentences, task.types)
 
         def make(task: Task) -> Objective:

@@ -21,7 +21,6 @@ from roster.errors import ConfigError, DataError, RosterError
 from roster.learn.autoner import TieOrBreakObjective
 from roster.learn.bilstm_crf import ChainObjective
 from roster.learn.bond import BondObjective
-from roster.learn.curriculum import CurriculumObjective, place_in_class
 from roster.learn.ensemble import DistillationObjective
 from roster.learn.fine_tune import CrossEntropyObjective
 from roster.learn.gold import Gold, add_gold, gold_fingerprint, read_gold
@@ -203,6 +202,7 @@ def test_noise_robust_loss_word_by_word(task: Task) -> None:
     config = NoiseRobust(q=0.6, drop_o=0.5)
     mask = input_mask(0.0, task.encoder, CPU)
     objective = NoiseRobustObjective(task.corpus, labels, config, [1], mask, task.gold)
+    objective.prepare(PlainModels(task.new_model("two-heads", 0), "float32"), 0, everything)
     words, present = places(task)
     b, z = torch.randn(1, 60), torch.randn(1, 60, 2)
     entities, types = [], []
@@ -216,22 +216,6 @@ def test_noise_robust_loss_word_by_word(task: Task) -> None:
             types.append((float(present[0, i]) * (WEIGHT if fixed else 1.0), (1 - r**0.6) / 0.6))
     found = objective.loss([(b, z)], words, present)
     assert found.item() == pytest.approx(mean(entities) + mean(types), rel=1e-4)
-
-
-def test_a_curriculum_begins_with_gold(task: Task) -> None:
-    """Nobody's disagreement makes a gold word wait, and the places of the others are among themselves."""
-    labels, n = io_classes(task.sentences, task.types), task.corpus.n_words
-    config, mask = NoiseRobust(epochs=3, curriculum=3), input_mask(0.0, task.encoder, CPU)
-    fixed = task.gold.fixed
-    hardness = np.random.default_rng(2).random(n) + 10 * fixed.numpy()
-    objective = CurriculumObjective(task.corpus, labels, config, 3, mask, hardness, task.gold)
-    objective.start_epoch(PlainModels(task.new_model("two-heads", 0), "float32"), 0)
-    assert objective.admitted[fixed].all()
-    noisy = ~fixed.numpy()
-    assert np.array_equal(
-        objective.admitted.numpy()[noisy] > 0, place_in_class(hardness[noisy], labels[noisy]) < 4 / 7
-    )
-    assert 0 < objective.admitted[~fixed].mean() < 1
 
 
 def test_distillation_word_by_word(task: Task) -> None:
@@ -448,7 +432,7 @@ def make_objectives(task: Task, gold: Gold | None) -> list[Objective]:
     y = np.random.default_rng(0).dirichlet([1.0] * 3, size=task.corpus.n_words).astype(np.float32)
     mask = input_mask(0.0, task.encoder, CPU)
     return [
-        NoiseRobustObjective(task.corpus, io, NoiseRobust(max_o=1.0), [3], mask, gold),
+        NoiseRobustObjective(task.corpus, io, NoiseRobust(balance=True), [3], mask, gold),
         DistillationObjective(task.corpus, y, gold),
         SelfTrainingObjective(task.corpus, y, SelfTraining(), None, gold),
         CrossEntropyObjective(task.corpus, bio, gold),
@@ -469,13 +453,14 @@ def test_without_gold_nothing_changes(tiny: Path, toy: list[Sentence]) -> None:
     words, present = torch.arange(60).unsqueeze(0) + 20, (torch.rand(1, 60) < 0.8).float()
     for gold in (None, plain.gold):
         robust, distil, itself, cross, bond = make_objectives(plain, gold)
-        dropped = dropped_o(labels, 0.5, np.random.default_rng(3), 1.0)
+        dropped = dropped_o(labels, 0.5, np.random.default_rng(3))
         assert np.array_equal(robust.seen[0].numpy() == 0, dropped)  # type: ignore[attr-defined]
         seen = torch.from_numpy(~dropped).float()[words]
         io = torch.from_numpy(labels).long()[words]
+        robust.prepare(PlainModels(plain.new_model("two-heads", 0), "float32"), 0, everything)
         found = robust.loss([(b, z)], words, present)
         assert torch.equal(
-            found, noise_robust_loss(b, z, io, seen * present, (io > 0).float() * present, 0.7)
+            found, noise_robust_loss(b, z, io, seen * present, (io > 0).float() * present, 0.7, 0.7)
         )
         y = torch.from_numpy(
             np.random.default_rng(0).dirichlet([1.0] * 3, size=plain.corpus.n_words).astype(np.float32)

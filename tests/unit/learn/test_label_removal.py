@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.learn.label_removal import dropped_o, label_weights
+from roster.learn.label_removal import KEEP_ENTITIES, KEEP_O, dropped_o, label_weights
 
 TAU = 0.7
 
@@ -104,6 +104,46 @@ def test_against_a_loop(
         assert (found[0][i].item(), found[1][i].item()) == expected
 
 
+@pytest.mark.parametrize(("gone", "kept"), [(0, False), (4, False), (5, False), (6, True), (10, True)])
+def test_a_model_that_would_remove_most_o_labels_removes_none(gone: int, kept: bool) -> None:
+    """Of ten O words; the entity word beside them is no matter."""
+    assert KEEP_O == 0.5
+    e, r, labels = [0.9] * gone + [0.1] * (10 - gone) + [0.9], [[0.9, 0.1]] * 11, [0] * 10 + [1]
+    plain = [0] * gone + [1] * (10 - gone) + [1]
+    assert weights(e, r, labels)[0] == plain
+    assert weights(e, r, labels, guard=True)[0] == ([1] * 11 if kept else plain)
+
+
+@pytest.mark.parametrize(("gone", "kept"), [(0, False), (5, False), (6, False), (7, True), (10, True)])
+def test_a_type_keeps_its_entity_labels_where_most_would_go(gone: int, kept: bool) -> None:
+    """For each type alone, and only with the guard: of the other type four of ten go in any case."""
+    assert KEEP_ENTITIES == 0.6
+    e = [0.2] * gone + [0.9] * (10 - gone) + [0.2] * 4 + [0.9] * 6
+    r, labels = [[0.9, 0.1]] * 10 + [[0.1, 0.9]] * 10, [1] * 10 + [2] * 10
+    mine, other = [0] * gone + [1] * (10 - gone), [0] * 4 + [1] * 6
+    assert weights(e, r, labels, remove_entities=True)[0] == mine + other
+    w_e, w_t = weights(e, r, labels, remove_entities=True, guard=True)
+    assert w_e == ([1] * 10 if kept else mine) + other
+    assert w_t == [1] * 20  # the type head's labels are another matter
+    assert weights(e, r, labels, guard=True)[0] == [1] * 20
+
+
+def test_guards_change_no_type_labels() -> None:
+    generator = torch.Generator().manual_seed(0)
+    e, r = torch.rand(200, generator=generator), torch.rand(200, 2, generator=generator)
+    labels = torch.randint(0, 3, (200,), generator=generator)
+    for remove in (False, True):
+        plain, guarded = (label_weights(e, r, labels, TAU, 0.9, remove, guard) for guard in (False, True))
+        assert torch.equal(plain[1], guarded[1])
+        assert (guarded[0] >= plain[0]).all()
+
+
+def test_guards_without_words() -> None:
+    for labels in ([1, 1], [0, 0]):
+        w_e, _ = weights([0.5, 0.9], [[0.8, 0.2]] * 2, labels, remove_entities=True, guard=True)
+        assert len(w_e) == 2
+
+
 @given(st.lists(st.integers(0, 2), max_size=60), st.floats(0, 1), st.integers(0, 5))
 def test_dropped_o_is_an_exact_share_of_the_o_words(labels: list[int], share: float, seed: int) -> None:
     given = np.array(labels, np.int16)
@@ -111,18 +151,6 @@ def test_dropped_o_is_an_exact_share_of_the_o_words(labels: list[int], share: fl
     assert not mask[given > 0].any()
     assert mask.sum() == round(share * labels.count(0))
     assert np.array_equal(mask, dropped_o(given, share, np.random.default_rng(seed)))
-
-
-@given(st.lists(st.integers(0, 2), max_size=60), st.floats(0, 1), st.floats(0.5, 9))
-def test_no_more_o_words_than_allowed_for_an_entity_word(
-    labels: list[int], share: float, most: float
-) -> None:
-    given = np.array(labels, np.int16)
-    entities, o = int((given > 0).sum()), labels.count(0)
-    left = o - int(dropped_o(given, share, np.random.default_rng(0), most).sum())
-    assert left == min(o - round(share * o), int(most * entities))
-    unlimited = dropped_o(given, share, np.random.default_rng(0), 1e9 if entities else 0.0)
-    assert np.array_equal(unlimited, dropped_o(given, share, np.random.default_rng(0)))
 
 
 def test_dropped_o_is_another_draw_for_each_seed() -> None:

@@ -51,6 +51,46 @@ def test_gce_goes_to_cross_entropy(dtype: torch.dtype) -> None:
     torch.testing.assert_close(gce(log_p, 1e-6), -log_p, rtol=1e-4, atol=1e-6)
 
 
+@given(st.lists(st.tuples(P, st.floats(0.0, 1.0)), min_size=1, max_size=5))
+def test_exponents_of_a_tensor_are_those_of_numbers(pairs: list[tuple[float, float]]) -> None:
+    """Each word with an exponent of its own; 0 is cross entropy in the loss and in its gradient."""
+    qs = double(*(q for _, q in pairs))
+    for exact in (qs, torch.where(qs < 0.1, 0.0, qs)):
+        log_p = double(*(p for p, _ in pairs)).log().requires_grad_()
+        alone = [gce(one, float(q)) for one, q in zip(log_p, exact, strict=True)]
+        found = gce(log_p, exact)
+        torch.testing.assert_close(found, torch.stack(alone), rtol=1e-12, atol=0)
+        wanted = torch.autograd.grad(torch.stack(alone).sum(), log_p)[0]
+        torch.testing.assert_close(torch.autograd.grad(found.sum(), log_p)[0], wanted, rtol=1e-12, atol=0)
+
+
+def test_a_tensor_exponent_goes_to_cross_entropy() -> None:
+    log_p = torch.linspace(0.01, 1, 50, dtype=torch.float64).log()
+    torch.testing.assert_close(gce(log_p, double(0.0)), -log_p, rtol=0, atol=0)
+    torch.testing.assert_close(gce(log_p, double(1e-9)), -log_p, rtol=1e-7, atol=1e-12)
+
+
+def test_no_gradient_of_a_tensor_exponent_is_lost_at_an_impossible_label() -> None:
+    """A probability of 0: the branch that is not taken must not make the gradient NaN."""
+    log_p = double(-1e4, -1e4).requires_grad_()
+    gce(log_p, double(0.0, 0.7)).sum().backward()
+    assert log_p.grad is not None
+    assert log_p.grad.tolist() == [-1.0, 0.0]
+
+
+def test_the_heads_have_exponents_of_their_own() -> None:
+    b, z, labels = double(0.3, -1.2), torch.tensor([[0.4, -0.2], [0.1, 0.9]]).double(), torch.tensor([1, 2])
+    on = double(1.0, 1.0)
+
+    def loss(q_e: float | Tensor, q_t: float | Tensor) -> float:
+        return noise_robust_loss(b, z, labels, on, on, q_e, q_t).item()
+
+    entity, kind = loss(0.7, 0.7) - loss(0.0, 0.7), loss(0.7, 0.7) - loss(0.7, 0.0)
+    assert loss(0.7, 0.7) - loss(0.0, 0.0) == pytest.approx(entity + kind)
+    assert min(abs(entity), abs(kind)) > 0.01
+    assert loss(double(0.7), double(0.0)) == pytest.approx(loss(0.7, 0.0), rel=1e-12)
+
+
 @given(P, st.sampled_from(QS))
 def test_gce_gradient_is_minus_p_to_q(p: float, q: float) -> None:
     log_p = double(math.log(p)).requires_grad_()
@@ -66,9 +106,9 @@ def test_gradients_are_finite_differences(q: float) -> None:
     z = torch.randn(6, 3, dtype=torch.float64, generator=generator).requires_grad_()
     labels = torch.tensor([0, 1, 2, 3, 0, 1])
     w_e, w_t = double(1, 1, 0, 1, 1, 1), double(0, 1, 1, 0, 0, 1)
-    assert torch.autograd.gradcheck(lambda b, z: noise_robust_loss(b, z, labels, w_e, w_t, q), (b, z))
+    assert torch.autograd.gradcheck(lambda b, z: noise_robust_loss(b, z, labels, w_e, w_t, q, q), (b, z))
     # And by hand, through plain Python.
-    noise_robust_loss(b, z, labels, w_e, w_t, q).backward()
+    noise_robust_loss(b, z, labels, w_e, w_t, q, q).backward()
     assert b.grad is not None
     assert z.grad is not None
     arguments = (labels.tolist(), w_e.tolist(), w_t.tolist(), q)
@@ -92,7 +132,7 @@ def test_stable_where_the_label_has_no_probability(q: float, size: float) -> Non
     b = torch.tensor([size, size, -size]).requires_grad_()
     z = torch.tensor([[size, -size], [size, -size], [-size, size]]).requires_grad_()
     labels = torch.tensor([0, 2, 2])
-    loss = noise_robust_loss(b, z, labels, torch.ones(3), torch.tensor([0.0, 1, 1]), q)
+    loss = noise_robust_loss(b, z, labels, torch.ones(3), torch.tensor([0.0, 1, 1]), q, q)
     loss.backward()
     assert torch.isfinite(loss)
     for grad in (b.grad, z.grad):
@@ -105,9 +145,9 @@ def test_stable_where_the_label_has_no_probability(q: float, size: float) -> Non
 
 def test_cross_entropy_of_an_impossible_label() -> None:
     b = torch.tensor([1e4])
-    loss = noise_robust_loss(b, torch.zeros(1, 2), torch.tensor([0]), torch.ones(1), torch.zeros(1), 0.0)
+    loss = noise_robust_loss(b, torch.zeros(1, 2), torch.tensor([0]), torch.ones(1), torch.zeros(1), 0.0, 0.0)
     assert loss.item() == pytest.approx(1e4)
-    loss = noise_robust_loss(b, torch.zeros(1, 2), torch.tensor([0]), torch.ones(1), torch.zeros(1), 0.7)
+    loss = noise_robust_loss(b, torch.zeros(1, 2), torch.tensor([0]), torch.ones(1), torch.zeros(1), 0.7, 0.7)
     assert loss.item() == pytest.approx(1 / 0.7)
 
 
@@ -154,7 +194,7 @@ LOGIT = st.floats(-8, 8)
 def test_noise_robust_loss_word_by_word(words: list[tuple], q: float) -> None:  # type: ignore[type-arg]
     b, z, labels, w_e, w_t = (list(column) for column in zip(*words, strict=True))
     found = noise_robust_loss(double(*b), torch.tensor(z, dtype=torch.float64), torch.tensor(labels),
-                              double(*map(float, w_e)), double(*map(float, w_t)), q)  # fmt: skip
+                              double(*map(float, w_e)), double(*map(float, w_t)), q, q)  # fmt: skip
     assert found.item() == pytest.approx(plain_loss(b, z, labels, w_e, w_t, q), rel=1e-7, abs=1e-9)
 
 
@@ -163,7 +203,7 @@ def test_batches_with_nothing_to_learn(labels: list[int], weight: float) -> None
     """No entity word: no type loss. No weight at all: no loss."""
     b, z = torch.randn(2, requires_grad=True), torch.randn(2, 3, requires_grad=True)
     w = torch.full((2,), weight)
-    loss = noise_robust_loss(b, z, torch.tensor(labels), w, w, 0.7)
+    loss = noise_robust_loss(b, z, torch.tensor(labels), w, w, 0.7, 0.7)
     loss.backward()
     assert b.grad is not None
     assert z.grad is not None
@@ -176,7 +216,8 @@ def test_batches_with_nothing_to_learn(labels: list[int], weight: float) -> None
 def test_w_t_on_an_o_word_does_not_count() -> None:
     b, z, labels = torch.zeros(2), torch.tensor([[3.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
     on, off = torch.ones(2), torch.tensor([0.0, 1.0])
-    assert noise_robust_loss(b, z, labels, on, on, 0.7) == noise_robust_loss(b, z, labels, on, off, 0.7)
+    both = [noise_robust_loss(b, z, labels, on, w_t, 0.7, 0.7) for w_t in (on, off)]
+    assert both[0] == both[1]
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6))

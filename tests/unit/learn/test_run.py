@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from roster.config import Config, load_config, read_config
+from roster.config import Config, Request, load_config, load_request, read_config
 from roster.errors import RosterError, RunError
 from roster.learn.run import Run, describe
 from roster.learn.train import backbone_fingerprint
@@ -42,10 +42,67 @@ def test_results_and_tensors_survive(tmp_path: Path) -> None:
     assert said == ["one: 1.5 s, loss 0.2500", "two: "]
     log = (tmp_path / "r" / "log.txt").read_text().splitlines()
     assert [line.split(" ", 2)[2] for line in log] == said
-    assert read_config(tmp_path / "r" / "config.toml") == Config()
     again.clean()
-    assert names(tmp_path / "r") == {".lock", "config.toml", "run.json", "results.json", "log.txt"}
+    assert names(tmp_path / "r") == {".lock", "run.json", "results.json", "log.txt"}
     again.close()
+
+
+def never() -> tuple[Config, str]:
+    raise AssertionError("settled a second time")
+
+
+def test_the_config_is_settled_once(tmp_path: Path) -> None:
+    """And read back by whoever goes on, even where it would be derived otherwise by then."""
+    asked, settled = load_request(overrides=["seed=3"]), load_config(overrides=["seed=3", "bond.epochs=7"])
+    run = Run.open(tmp_path, asked, SOURCES)
+    assert not (tmp_path / "config.toml").exists()
+    assert run.config(lambda: (settled, "derived from this and that")) == (
+        settled,
+        "derived from this and that",
+    )
+    assert read_config(tmp_path / "config.toml") == settled
+    assert run.config(never) == (settled, "")
+    run.close()
+    again = Run.open(tmp_path, asked, SOURCES)
+    assert again.config(never) == (settled, "")
+    again.close()
+
+
+def test_a_run_that_could_not_begin_leaves_no_config(tmp_path: Path) -> None:
+    run = Run.open(tmp_path / "r", Config(), SOURCES)
+    run.config(lambda: (Config(), "text"))
+    run.abandon()
+    run.close()
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_config_that_somebody_damaged(tmp_path: Path) -> None:
+    run = Run.open(tmp_path, load_request(), SOURCES)
+    (tmp_path / "config.toml").write_text("[bond\n")
+    with pytest.raises(RosterError, match=r"config\.toml: not a TOML file"):
+        run.config(never)
+    run.close()
+
+
+@pytest.mark.parametrize(
+    "other", [load_request(overrides=["seed=1"]), load_request(preset="paper-conll03"), Config()]
+)
+def test_another_request_is_refused(other: Config | Request, tmp_path: Path) -> None:
+    """Also a preset of the same values: without one, values are derived."""
+    Run.open(tmp_path, load_request(), SOURCES).close()
+    with pytest.raises(RunError, match="made with another config; give another folder"):
+        Run.open(tmp_path, other, SOURCES)
+    Run.open(tmp_path, load_request(), SOURCES).close()
+
+
+def test_the_same_request_in_other_words(tmp_path: Path) -> None:
+    """A default that no data changes may be given or not; one that could be derived may not."""
+    Run.open(tmp_path, load_request(), SOURCES).close()
+    Run.open(tmp_path, load_request(overrides=["method=roster", "noise_robust.q=0.7"]), SOURCES).close()
+    with pytest.raises(RunError, match="made with another config"):
+        Run.open(tmp_path, load_request(overrides=["noise_robust.epochs=3"]), SOURCES)
+    Run.open(tmp_path / "paper", load_request(preset="paper-wikigold"), SOURCES).close()
+    Run.open(tmp_path / "paper", load_config(preset="paper-wikigold"), SOURCES).close()
 
 
 def test_a_stage_with_lost_tensors(tmp_path: Path) -> None:
@@ -187,6 +244,10 @@ def test_describe() -> None:
     assert describe(facts) == (
         "61.2 s, memory 1.00 GiB, GPU memory 5 MiB, loss 0.1235, test P/R/F1 0.500/0.250/0.333"
     )
+    held_out = {"PER": {"value": 0.2, "error": 0.1, "names": 5}}
+    assert describe({"hold_out_recall": held_out}) == ""
+    held_out["all"] = {"value": 0.41234, "error": 0.02, "names": 120}
+    assert describe({"hold_out_recall": held_out}) == "hold-out recall 0.412 ± 0.020 (120 names)"
 
 
 def test_a_backbone_is_known_by_its_content(tiny: Path, tmp_path: Path) -> None:

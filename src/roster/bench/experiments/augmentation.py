@@ -92,6 +92,7 @@ def example_table(point: Point, name: str, data: str) -> Table:
         if overrides["augmentation.enabled"]:
             fixed = {"method": "roster", "backbone.name": point.backbone, "optimiser.device": "cpu"}
             values: dict[str, Any] = {**kept, **overrides, **fixed}
+            # Nothing that is derived from data has a part in augmentation.
             config = load_config(preset=point.preset, overrides=values)
             found = augmented(config, dataset.types, dataset.train, chosen, point.seed)
             lines.append((arm, found))

@@ -54,7 +54,7 @@ def material(point: Point) -> Material:
     if change.labels == "distant":
         check_distant(dataset)
     if not point.trains:
-        return Material(changed(dataset, change), gold_sentences(dataset))
+        return Material(changed(dataset, change), gold_sentences(dataset)[: change.first or None])
     return Material(changed(dataset, change), gold_sentences(dataset)[: change.gold] if change.gold else ())
 
 

@@ -25,6 +25,7 @@ class Measured:
     stage: str | None
     seed: int
     record: dict[str, Any]
+    corpus: str = ""
 
     @property
     def scores(self) -> dict[str, float]:
@@ -70,7 +71,14 @@ def measured(results: Results, experiment: str) -> list[Measured]:
             record = results.points.get(row["key"])
             if record is not None:
                 found[place] = Measured(
-                    row["arm"], row["data"], row["backbone"], row["x"], row["stage"], row["seed"], record
+                    row["arm"],
+                    row["data"],
+                    row["backbone"],
+                    row["x"],
+                    row["stage"],
+                    row["seed"],
+                    record,
+                    row.get("corpus", ""),
                 )
     return list(found.values())
 

@@ -17,10 +17,7 @@ def rows(asked: Asked) -> list[Row]:
     """Both are stages of one training: the first of its K models is a model without ensemble."""
     for data in asked.data:
         if asked.point(data, 0).config().before_self_training != STAGES["with ensemble"]:
-            raise ConfigError(
-                "this experiment needs the ensemble; leave ensemble.enabled as it is, and "
-                "noise_robust.curriculum, which takes its place, at 0"
-            )
+            raise ConfigError("this experiment needs the ensemble; leave ensemble.enabled as it is")
     return [
         Row(arm, asked.point(data, seed), stage=stage)
         for data in asked.data

@@ -13,7 +13,17 @@ from roster.bench.experiments.store import Results
 from roster.errors import RosterError
 from roster.files import write_text
 
-EXPERIMENTS = ("main", "ablation", "ensemble", "parameters", "supervised", "augmentation", "cases", "gold")
+EXPERIMENTS = (
+    "main",
+    "ablation",
+    "ensemble",
+    "parameters",
+    "supervised",
+    "augmentation",
+    "cases",
+    "gold",
+    "robustness",
+)
 INDEX = "README.md"
 
 

@@ -9,19 +9,18 @@ from typing import Any
 from roster.bench.experiments.data import material, name_of
 from roster.bench.experiments.point import Change, Point, key_of, same_settings
 from roster.bench.experiments.store import Results
-from roster.config import PRESETS
 from roster.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user gave: data sets, an encoder, seeds, and values that differ from the presets."""
+    """What the user gave: data sets, an encoder, seeds, presets, and values of single options."""
 
     data: Sequence[str]
     backbone: str
     seeds: Sequence[int]
     presets: Mapping[str, str] = field(default_factory=dict)
-    """By name of the data set; else the preset that is called like it, if there is one."""
+    """By name of the data set; the others have none, and settings that are derived from them."""
     overrides: tuple[tuple[str, Any], ...] = ()
     names: float = 1.0
     """A share of the names in the distant labels."""
@@ -36,8 +35,7 @@ class Asked:
                 raise ConfigError(f"--preset-for {name}=...: the data sets are {', '.join(names)}")
 
     def preset(self, data: str) -> str | None:
-        name = name_of(data)
-        return self.presets.get(name, name if name in PRESETS else None)
+        return self.presets.get(name_of(data))
 
     def point(
         self,
@@ -69,12 +67,14 @@ class Row:
     """One number: which line of the table or figure, where on its x axis, and the training behind it.
 
     `stage`: not the trained model's scores, but those that a stage of the training had.
+    `corpus`: what the data set is a variant of, for an experiment that asks.
     """
 
     arm: str
     point: Point
     x: float | None = None
     stage: str | None = None
+    corpus: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,7 @@ class Planned:
             "stage": self.row.stage,
             "seed": point.seed,
             "key": self.key,
+            **({"corpus": self.row.corpus} if self.row.corpus else {}),
         }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from roster.config import BILSTM_CNN, OWN_BACKBONES, Config, from_dict, load_config
+from roster.config import BILSTM_CNN, OWN_BACKBONES, Config, Request, from_dict, load_request
 from roster.files import fingerprint
 
 DISTANT_MATCH = "distant-match"
@@ -14,6 +14,9 @@ DISTANT_MATCH = "distant-match"
 PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
 """Options that say where a file lies. What counts is what is in it, and of that there are fingerprints."""
 
+DERIVATION = 1
+"""Of the values that are derived from data: a change of `roster.learn.defaults` that changes results raises
+it."""
 SECTIONS = {
     "roster": ("noise_robust", "ensemble", "augmentation", "self_training"),
     "fine-tune": ("fine_tune",),
@@ -60,13 +63,18 @@ class Point:
         """What is trained: the backbone, but the method's own where it has one."""
         return OWN_BACKBONES.get(self.method, self.backbone)
 
-    def config(self, gold_file: str = "") -> Config:
+    def request(self, gold_file: str = "") -> Request:
+        """What `roster train` is asked for; what it leaves open is derived from the data."""
         given: list[tuple[str, Any]] = [*self.overrides, ("backbone.name", self.encoder)]
         if self.trains:
             given += [("method", self.method), ("seed", self.seed)]
         if self.change.gold:
             given.append(("gold.file", gold_file))
-        return load_config(preset=self.preset, overrides=given)
+        return load_request(preset=self.preset, overrides=given)
+
+    def config(self) -> Config:
+        """The same without data to derive from."""
+        return self.request().config()
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,14 +113,19 @@ def key_of(point: Point, data: str, backbone: str) -> str:
 
     Of the config those options count that the method uses and that are not at their default: results outlive
     another value of another method, and an option that a later version adds. `same_settings` tells where a
-    default has changed meanwhile.
+    default has changed meanwhile. Without a preset, what was given counts at its default too where another
+    value could be derived in its place.
     """
+    from roster.learn.defaults import derivable
+
     if not point.trains:
         return fingerprint(DISTANT_MATCH, data)
     config = point.config()
     usual = settings(from_dict({"method": config.method, "backbone": {"name": config.backbone.name}}))
-    chosen = {name: value for name, value in settings(config).items() if value != usual.get(name)}
-    return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves))
+    given = derivable(config) & set(point.request().given) if point.preset is None else set()
+    chosen = {n: value for n, value in settings(config).items() if value != usual.get(n) or n in given}
+    derived = DERIVATION if point.preset is None else None
+    return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves), derived)
 
 
 def same_settings(point: Point, stored: Mapping[str, Any]) -> bool:

@@ -18,6 +18,7 @@ from roster.bench.experiments.point import DISTANT_MATCH, Point, settings
 from roster.bench.experiments.store import Results, runs_of
 from roster.bench.experiments.workers import finished
 from roster.bench.measure import machine, versions
+from roster.config import read_config
 from roster.corpus.io import write
 from roster.errors import RosterError
 from roster.model.folder import is_model
@@ -25,7 +26,8 @@ from roster.scores import evaluate_sentences
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 SCORES = ("precision", "recall", "f1")
-KEPT = ("peak_memory", "peak_gpu_memory", "curve", "type_targets")
+KEPT = ("peak_memory", "peak_gpu_memory", "curve", "type_targets", "hold_out_recall", "agreement", "undone",
+        "trained_again", "switches", "o_weight")  # fmt: skip
 Log = Callable[[str], None]
 
 
@@ -114,9 +116,10 @@ class Measure:
             return record(plan, given, {DISTANT_MATCH: {"seconds": 0.0, "scores": {"train": score}}})
         folder, name = self.runs / plan.key, describe(plan)
         stages = _train(point, given, folder, self.end, self.clock, lambda line: self.log(f"{name}: {line}"))
+        effective = settings(read_config(folder / "config.toml"))
         if not self.keep_models:
             shutil.rmtree(folder)
-        return record(plan, given, stages)
+        return {**record(plan, given, stages), "effective": effective}
 
 
 def _train(
@@ -142,8 +145,8 @@ def _train(
         if end is not None and clock() >= end and _finished(folder) > before:
             raise OutOfTimeError
 
-    config = point.config(gold_file)
-    found = train(given.dataset, folder, config, curves=dict(point.curves), log=say)
+    asked = point.request(gold_file)
+    found = train(given.dataset, folder, asked, curves=dict(point.curves), log=say)
     if gold_file:
         Path(gold_file).unlink(missing_ok=True)
     return {stage: facts for stage, facts in found["stages"].items() if stage != "model"}

@@ -13,7 +13,6 @@ from roster.bench.experiments.figures import Figure, Line
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import Change, Point
 from roster.bench.experiments.tables import Table, cell
-from roster.config import load_config
 
 SIZES = (100, 300, 1000, 3000)
 EPOCHS, LEAST_STEPS = 3, 600
@@ -37,11 +36,11 @@ def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_ST
 def gold_fine_tuning(
     asked: Asked, data: str, seed: int, first: int = 0, least_steps: int = LEAST_STEPS
 ) -> Point:
-    """On the first of the gold sentences, or on all. The preset's own number of epochs is for labels that a
-    model should not learn by heart."""
-    config = load_config(preset=asked.preset(data), overrides=asked.overrides)
+    """On the first of the gold sentences, or on all. The number of epochs that is derived, or a preset's, is
+    for labels that a model should not learn by heart."""
+    batch_size = asked.point(data, seed).config().optimiser.batch_size
     n = first or len(gold_sentences(dataset_of(data)))
-    epochs = max(EPOCHS, math.ceil(least_steps / math.ceil(n / config.optimiser.batch_size)))
+    epochs = max(EPOCHS, math.ceil(least_steps / math.ceil(n / batch_size)))
     change = Change(labels="gold", first=first)
     return asked.point(data, seed, "fine-tune", {"fine_tune.epochs": epochs}, change)
 

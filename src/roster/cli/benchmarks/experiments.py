@@ -26,6 +26,7 @@ SUMMARIES = {
     "augmentation": "self-training without augmentations, with a masked LM's, with other names: F1 by step",
     "cases": "sentences where the methods differ, coloured",
     "gold": "a few gold sentences beside distant labels: table and figure",
+    "robustness": "data sets and label variants by method: means, worst variant, collapses, hold-out signal",
 }
 HELP = """\
 {summary}.
@@ -37,6 +38,8 @@ stopped, even with kill -9. Exit code 3: the time is spent, points are missing.
 EXAMPLES = {
     "main": "roster benchmark main conll03/ wikigold/ --backbone roberta-base -o results.jsonl",
     "cases": "roster benchmark cases conll03/ --sentence 'Ada left Oslo.' -o results.jsonl",
+    "robustness": "roster benchmark robustness conll03/ gaz-conll03/ wikigold/ --corpus gaz-conll03=conll03 "
+    "-o results.jsonl",
 }
 MISSING = 3
 """The exit code where the time was too short."""
@@ -67,7 +70,7 @@ class Kind:
                             help=f"a training with each (default: {' '.join(map(str, seeds))})")  # fmt: skip
         parser.add_argument(
             "--preset-for", metavar="DATA=PRESET", action="append", default=[],
-            help="preset of a data set; by default the one that is called like its folder, if there is one",
+            help="preset of a data set; by default settings are derived from it",
         )  # fmt: skip
         parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                             help="one value of the config of every point; may be repeated")  # fmt: skip
@@ -92,6 +95,8 @@ class Kind:
 
         asked = _asked(args)
         chosen = {name: getattr(args, name) for name in ROW_OPTIONS if getattr(args, name, None) is not None}
+        if "corpora" in chosen:
+            chosen["corpora"] = _corpora(chosen["corpora"])
         return run_experiment(self.name, args, experiment(self.name).rows(asked, **chosen))
 
 
@@ -127,6 +132,26 @@ def _sentences(parser: argparse.ArgumentParser) -> None:
                         help="also show this one; may be repeated")  # fmt: skip
 
 
+def _variants(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--methods", metavar="NAME", nargs="+",
+                        help="those of `roster train` (default: fine-tune roster)")  # fmt: skip
+    parser.add_argument("--vary", metavar="DATA", nargs="*",
+                        help="data sets to thin and shorten too (default: the first)")  # fmt: skip
+    parser.add_argument(
+        "--names-kept", metavar="SHARE", nargs="*", type=float,
+        help="thin the labels to these shares of the distinct names (default: 0.5 0.2)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--first", metavar="N", nargs="*", type=int,
+        help="keep the first N sentences, where there are more (default: 100 300 1000 3000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--corpus", metavar="DATA=CORPUS", nargs="+", action="extend", dest="corpora",
+        help="DATA is a variant of CORPUS, such as its texts with other labels; variants of one corpus count "
+        "as one set (default: a data set is its own corpus)",
+    )  # fmt: skip
+
+
 OPTIONS: dict[str, Sequence[Callable[[argparse.ArgumentParser], None]]] = {
     "main": (_methods,),
     "cases": (_methods, _sentences),
@@ -134,9 +159,34 @@ OPTIONS: dict[str, Sequence[Callable[[argparse.ArgumentParser], None]]] = {
     "gold": (_sizes,),
     "parameters": (_values,),
     "augmentation": (_points,),
+    "robustness": (_variants,),
 }
 SEEDS = {"ensemble": [30, 31, 32, 33, 34], "cases": [30]}
-ROW_OPTIONS = ("methods", "sizes", "least_steps", "values", "points")
+ROW_OPTIONS = (
+    "methods",
+    "sizes",
+    "least_steps",
+    "values",
+    "points",
+    "names_kept",
+    "first",
+    "vary",
+    "corpora",
+)
+
+
+def _corpora(texts: Sequence[str]) -> dict[str, str]:
+    """
+    >>> _corpora(["gaz-conll03=conll03"])
+    {'gaz-conll03': 'conll03'}
+    """
+    found = {}
+    for text in texts:
+        data, _, corpus = text.partition("=")
+        if not data or not corpus:
+            raise ConfigError(f"--corpus {text}: expected DATA=CORPUS")
+        found[data] = corpus
+    return found
 
 
 def _asked(args: argparse.Namespace) -> Asked:

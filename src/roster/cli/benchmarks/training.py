@@ -13,7 +13,7 @@ Seconds of whole training runs, stage by stage, with memory and scores: each eng
 that take turns. Beside them the floor: what the arithmetic and the memory traffic of the run need at the
 speed that this machine shows. Without DATASET it trains on 200 sentences of the bundled sample.
 """
-EXAMPLE = "roster benchmark training news/ --preset small --engines plain fast --seeds 1 2 3 -o speed.jsonl"
+EXAMPLE = "roster benchmark training news/ --engines plain fast --seeds 1 2 3 -o speed.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--backbone", metavar="NAME_OR_DIR", help="encoder")
     parser.add_argument(
-        "--preset", metavar="NAME", choices=PRESETS, help=f"values for a kind of data: {', '.join(PRESETS)}"
+        "--preset",
+        metavar="NAME",
+        choices=PRESETS,
+        help=f"the paper's own settings: {', '.join(PRESETS)} (default: derived from the data)",
     )
     parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                         help="one value of the config; may be repeated")  # fmt: skip
