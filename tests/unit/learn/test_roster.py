@@ -1,0 +1,216 @@
+"""RoSTER's stages beside one another: what is taken, repeated or undone, by what the models find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from roster.config import Config, load_config
+from roster.corpus.sentence import Sentence, Span
+from roster.errors import RosterError
+from roster.learn import roster
+from roster.learn.folds import make_folds
+from roster.learn.holdout import sentence_starts
+from roster.learn.roster import (
+    WEIGHT,
+    Trained,
+    distil,
+    learned_share,
+    mean_of_members,
+    member_folds,
+    self_train,
+)
+from roster.learn.run import Run
+from roster.learn.task import Task
+
+TYPES = ("PER", "LOC")
+
+
+def task_of(tiny: Path, toy: list[Sentence], **more: Any) -> Task:
+    overrides = {
+        "backbone.name": str(tiny), "backbone.max_length": 32, "optimiser.device": "cpu",
+        "optimiser.batch_size": 8, "ensemble.models": 2, "ensemble.epochs": 1, "ensemble.start": "member",
+        "ensemble.learning_rate": 5e-3, "self_training.epochs": 1, "self_training.update_every": 5,
+        "augmentation.enabled": False, "noise_robust.repair": True,
+    }  # fmt: skip
+    return Task.build(load_config(overrides={**overrides, **more}), TYPES, toy, {})
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    opened = Run.open(tmp_path / "run", Config(), {})
+    yield opened
+    opened.close()
+
+
+def certain(labels: np.ndarray) -> np.ndarray:
+    """Distributions of which these classes are the best."""
+    return np.where(np.eye(3)[labels] > 0, 0.9, 0.05).astype(np.float32)
+
+
+def keep(run: Run, task: Task, *members: np.ndarray, seed: int = 0) -> None:
+    """Finished members with these distributions; the first has the weights of a fresh model."""
+    weights = task.new_model("two-heads", seed).state_dict()
+    for i, p in enumerate(members):
+        tensors = {"train": torch.from_numpy(p).half()}
+        if i == 0:
+            tensors.update({f"{WEIGHT}{name}": value for name, value in weights.items()})
+        run.finish(f"member-{i}", {}, tensors)
+
+
+def log_of(run: Run) -> str:
+    return (run.folder / "log.txt").read_text()
+
+
+def test_the_share_of_its_labels_that_a_member_learned(toy: list[Sentence]) -> None:
+    folds, starts = make_folds(toy, TYPES, 0, 0), sentence_starts(toy)
+    labels = np.concatenate([row(s) for s in toy])
+    assert learned_share(certain(labels), folds, 0, starts) == 1.0
+    assert learned_share(certain(0 * labels), folds, 0, starts) == 0.0
+    only = np.where(labels == 1, 1, 0)
+    people = (folds.mentions.label == 1).mean()
+    assert learned_share(certain(only), folds, 0, starts) == pytest.approx(people)
+
+
+def row(sentence: Sentence) -> np.ndarray:
+    found = np.zeros(len(sentence), int)
+    for span in sentence.spans or ():
+        found[span.start : span.end] = TYPES.index(span.label) + 1
+    return found
+
+
+def test_names_held_out_are_not_what_a_member_has_to_learn() -> None:
+    names = [Sentence.from_words([f"A{i}"], [Span(0, 1, "PER")]) for i in range(40)]
+    folds, starts = make_folds(names, TYPES, 5, 1), sentence_starts(names)
+    out = folds.held_out(2)
+    assert 0 < out.sum() < 20
+    assert learned_share(certain(np.where(out, 0, 1)), folds, 2, starts) == 1.0
+    assert learned_share(certain(np.where(out, 1, 0)), folds, 2, starts) == 0.0
+
+
+def test_the_time_of_a_member_is_that_of_both_goes(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy)
+    models = task.engine.take([task.new_model("two-heads", 0)])
+    good, nothing = (
+        Trained(torch.from_numpy(certain(labels)).half().unsqueeze(0), {}, models, [{}])
+        for labels in (task.labels, 0 * task.labels)
+    )
+    monkeypatch.setattr(roster, "_train", lambda *_, **__: good)
+    roster._finish_member(task, run, member_folds(task, 2), 1, nothing, 0, {"seconds": 50.0})
+    facts = run.results["stages"]["member-1"]
+    assert facts["trained_again"]
+    assert 50 <= facts["seconds"] < 60
+    assert torch.equal(run.tensors("member-1")["train"], good.p[0])
+
+
+def test_members_that_find_nothing_have_no_part_in_the_mean(
+    tiny: Path, toy: list[Sentence], run: Run
+) -> None:
+    task = task_of(tiny, toy)
+    good = certain(task.labels)
+    keep(run, task, certain(0 * task.labels), good)
+    assert np.allclose(mean_of_members(task, run, 2), good, atol=1e-3)
+
+
+def test_where_no_member_finds_anything_there_is_an_error(tiny: Path, toy: list[Sentence], run: Run) -> None:
+    task = task_of(tiny, toy)
+    nothing = certain(0 * task.labels)
+    keep(run, task, nothing, nothing)
+    with pytest.raises(RosterError, match="no member finds an entity"):
+        mean_of_members(task, run, 2)
+    assert not run.finished("mean-of-members")
+    task = task_of(tiny, toy, **{"noise_robust.repair": False})  # as the paper: whatever comes of it
+    assert np.allclose(mean_of_members(task, run, 2), nothing, atol=1e-3)
+
+
+def test_hold_out_recall_is_noted(tiny: Path, toy: list[Sentence], run: Run) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.folds": True})
+    good = certain(task.labels)
+    keep(run, task, good, good)
+    mean_of_members(task, run, 2)
+    # The toy has too few names to hold any out.
+    assert run.results["stages"]["mean-of-members"]["hold_out_recall"] == {}
+
+
+def test_distillation_goes_on_until_it_agrees(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Round after round from where the last one ended, while it helps and is needed."""
+    task = task_of(tiny, toy)
+    keep(run, task, certain(0 * task.labels))
+    reached = iter([0.0, 0.3, 0.6, 0.7, 0.8])  # the first is the first member's
+    monkeypatch.setattr(roster, "agreement", lambda classes, target: next(reached))
+    distil(task, run, certain(task.labels))
+    facts = run.results["stages"]["ensemble"]
+    assert (facts["rounds"], facts["agreement"]) == (3, 0.7)
+    assert "undone" not in facts
+
+
+@pytest.mark.parametrize(
+    ("shares", "repair", "rounds"),
+    [([0.0, 0.95], True, 1), ([0.0, 0.3, 0.305], True, 2), ([0.0, 0.3], False, 1)],
+)
+def test_when_distillation_ends(
+    shares: list[float], repair: bool, rounds: int, tiny: Path, toy: list[Sentence], run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """It agrees, or gains no more; without `repair` after one round."""
+    task = task_of(tiny, toy, **{"noise_robust.repair": repair})
+    keep(run, task, certain(0 * task.labels))
+    reached = iter(shares)
+    monkeypatch.setattr(roster, "agreement", lambda classes, target: next(reached))
+    distil(task, run, certain(task.labels))
+    assert run.results["stages"]["ensemble"]["rounds"] == rounds
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_an_ensemble_model_worse_than_a_member_is_undone(
+    repair: bool, tiny: Path, toy: list[Sentence], run: Run
+) -> None:
+    """A round at a rate of 0 leaves the weights of a fresh model, which agrees with nothing."""
+    task = task_of(tiny, toy, **{"noise_robust.repair": repair, "ensemble.learning_rate": 0.0})
+    good = certain(task.labels)
+    keep(run, task, good, seed=4)
+    monkey = run.tensors("member-0")
+    with torch.no_grad():  # what is trained is not what the member found: it goes elsewhere
+        monkey[f"{WEIGHT}entity_head.bias"].fill_(-20.0)
+    distil(task, run, good)
+    facts = run.results["stages"]["ensemble"]
+    assert ("undone" in facts) == repair
+    assert ("that one is taken" in log_of(run)) == repair
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_self_training_that_loses_a_type_is_undone(
+    repair: bool, tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.repair": repair, "self_training.learning_rate": 1e-2})
+    start = {k: v.clone() for k, v in task.new_model("two-heads", 3).state_dict().items()}
+    run.finish("ensemble", {}, start)
+    monkeypatch.setattr(roster, "lost_types", lambda *_: ["PER"])
+    self_train(task, run, certain(task.labels), "ensemble")
+    facts, kept = run.results["stages"]["self-training"], run.tensors("self-training")
+    same = all(torch.equal(kept[name], value) for name, value in start.items())
+    assert same == repair
+    assert ("lost entities of PER" in facts.get("undone", "")) == repair
+    assert ("self-training lost entities of PER; it is undone" in log_of(run)) == repair
+
+
+def test_self_training_that_loses_nothing_stays(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"self_training.learning_rate": 1e-2})
+    start = {k: v.clone() for k, v in task.new_model("two-heads", 3).state_dict().items()}
+    run.finish("ensemble", {}, start)
+    monkeypatch.setattr(roster, "lost_types", lambda *_: [])
+    self_train(task, run, certain(task.labels), "ensemble")
+    kept = run.tensors("self-training")
+    assert not all(torch.equal(kept[name], value) for name, value in start.items())
+    assert "undone" not in run.results["stages"]["self-training"]
