@@ -100,9 +100,11 @@ def points(path: Path) -> list[dict[str, Any]]:
 
 
 def begun(path: Path, stage: str) -> bool:
-    """Whether a training under way has finished a stage."""
+    """Whether a training under way has finished a stage, and not all of them."""
     with suppress(FileNotFoundError):  # removed at this very moment
-        return any(stage in p.read_text() for p in path.with_name(f"{path.name}.runs").glob("*/results.json"))
+        files = path.with_name(f"{path.name}.runs").glob("*/results.json")
+        stages = [json.loads(p.read_text())["stages"] for p in files]
+        return any(stage in found and "model" not in found for found in stages)
     return False
 
 
@@ -241,6 +243,33 @@ def test_workers(roster: Any, data: Path, options: list[str], results: Path, tmp
     assert len(found) == 4
     whole = {one["key"]: one["scores"] for one in points(results)}
     assert all(whole[one["key"]] == one["scores"] for one in found)
+
+
+def test_killed_before_a_result_is_written(
+    roster: Any, data: Path, options: list[str], tmp_path: Path
+) -> None:
+    """A finished training is kept until its result is on the disk: the next command does not train it again,
+    and removes what is left of a folder whose result is there."""
+    path = tmp_path / "r.jsonl"
+    command = ["benchmark", "main", data, *options, "--methods", "fine-tune", "--seeds", "1", "-o", path]
+    assert roster(*command).code == 0
+    (before,) = points(path)
+    runs = path.with_name(f"{path.name}.runs")
+    assert not (runs / before["key"]).exists()
+    left = runs / before["key"] / "model"
+    left.mkdir(parents=True)
+    (left.parent / "results.json").write_text("{}")  # killed while the folder was being removed
+    assert "0 points trained, 1 were in" in roster(*command).err
+    assert not left.parent.exists()
+    started = roster.start(*command[:-1], tmp_path / "other.jsonl", ROSTER_CHECKPOINT_SECONDS="0")
+    folder = tmp_path / "other.jsonl.runs" / before["key"]
+    while started.running and not (folder / "model" / "config.toml").exists():
+        time.sleep(0.0005)
+    started.send(signal.SIGKILL)
+    done = roster(*command[:-1], tmp_path / "other.jsonl")
+    assert done.code == 0, done.err
+    assert [one["scores"] for one in points(tmp_path / "other.jsonl")] == [before["scores"]]
+    assert "seed 1: fine-tune" not in done.err
 
 
 def test_the_time_is_spent(roster: Any, data: Path, options: list[str], tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ from roster.scores import evaluate_sentences
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 SCORES = ("precision", "recall", "f1")
 KEPT = ("peak_memory", "peak_gpu_memory", "curve", "type_targets", "hold_out_recall", "agreement", "undone",
-        "trained_again", "switches", "o_weight")  # fmt: skip
+        "trained_again", "switches", "o_weight", "dropped_o", "trusts", "rounds")  # fmt: skip
 Log = Callable[[str], None]
 
 
@@ -70,14 +69,18 @@ def run(
         kept = is_model(results.run_folder(plan.key) / "model") or not (keep_models and plan.row.point.trains)
         if stored(results, plan) and kept:
             outcome.known += 1
+            if not keep_models:
+                results.remove_run(plan.key)
         else:
             todo.append(plan)
-    measure = Measure(runs_of(results.path), keep_models, end, clock, log)
+    measure = Measure(runs_of(results.path), end, clock, log)
     for plan, done in finished(measure, todo, workers):
         name = describe(plan)
         try:
             results.add_point(done.result())
             outcome.trained += 1
+            if not keep_models:
+                results.remove_run(plan.key)
         except OutOfTimeError:
             outcome.missing.append(name)
         except RosterError as error:
@@ -101,7 +104,6 @@ class Measure:
     """What is done for one point. Workers get a copy, so there is nothing in it that cannot be copied."""
 
     runs: Path
-    keep_models: bool
     end: float | None
     clock: Callable[[], float]
     log: Log
@@ -117,8 +119,6 @@ class Measure:
         folder, name = self.runs / plan.key, describe(plan)
         stages = _train(point, given, folder, self.end, self.clock, lambda line: self.log(f"{name}: {line}"))
         effective = settings(read_config(folder / "config.toml"))
-        if not self.keep_models:
-            shutil.rmtree(folder)
         return {**record(plan, given, stages), "effective": effective}
 
 

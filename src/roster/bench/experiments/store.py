@@ -63,6 +63,10 @@ class Results:
     def run_folder(self, key: str) -> Path:
         return runs_of(self.path) / key
 
+    def remove_run(self, key: str) -> None:
+        """Call it when the result is on disk: a kill on the way leaves part of a folder nobody reads."""
+        shutil.rmtree(self.run_folder(key), ignore_errors=True)
+
     def add_point(self, record: Mapping[str, Any]) -> None:
         self.points[record["key"]] = self._append(POINT, record)
 
