@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -17,15 +18,27 @@ from roster.errors import RosterError, RunError
 
 @contextmanager
 def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
-    """Open a temporary file beside `path` and put it in its place only when all was written.
+    """Write a file completely, or leave what was there before.
 
-    A crash, a full disk or an error in the body leaves what was there before.
+    The body writes to a temporary file in the folder of `path`, which replaces `path` when the body ends
+    without an error. After a crash, a full disk or an exception, `path` has its old content.
+
+    A symbolic link is followed: the file it points to is replaced, and the link stays. A device, FIFO or
+    socket is opened and written directly. It is never replaced, and what was written to it cannot be undone.
     """
     path = Path(path)
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    if is_special(path):
+        try:
+            with path.open(mode, **text) as file:
+                yield file
+        except OSError as error:
+            raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+        return
+    target = Path(os.path.realpath(path))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
         raise RosterError(f"cannot write {path}: {error.strerror}") from error
     try:
@@ -34,12 +47,40 @@ def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        os.replace(name, target)
     except OSError as error:
         raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def is_special(path: Path) -> bool:
+    """Whether `path` exists and is neither a regular file nor a folder, links followed."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def refuse_input(output: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Raise an error if `output` is one of the input files, or lies in an input folder as one of its files.
+
+    Files are compared by device and inode, so that another name or a link for the same file counts.
+    """
+    try:
+        target = Path(output).stat()
+    except OSError:
+        return
+    if not stat.S_ISREG(target.st_mode):
+        return
+    for given in map(Path, inputs):
+        files = given.rglob("*") if given.is_dir() else [given]
+        for file in files:
+            with suppress(OSError):
+                if os.path.samestat(file.stat(), target):
+                    raise RosterError(f"{output}: this is also what is read; name another file to write")
 
 
 @contextmanager

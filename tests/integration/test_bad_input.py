@@ -419,3 +419,31 @@ def test_a_terminal_of_another_encoding(roster: Any, model: Path) -> None:
     done = roster("predict", model, stdin="Mr Ada ate crème .\n", PYTHONIOENCODING="ascii")
     assert done.code == 0, done.err
     assert json.loads(done.out)["text"] == "Mr Ada ate crème ."
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+@pytest.mark.parametrize("command", ["predict", "convert", "label", "label the dictionary", "label a folder"])
+def test_what_is_read_is_not_written_to(
+    command: str, through_a_link: bool, runs: dict[str, Path], roster: Any, tmp_path: Path
+) -> None:
+    """Under its own name or another: the input stays as it is, labels and all."""
+    data, names = tmp_path / "data" / "x.jsonl", tmp_path / "names.tsv"
+    data.parent.mkdir()
+    data.write_text('{"text": "Oslo is cold .", "spans": [{"start": 0, "end": 4, "label": "LOC"}]}\n')
+    names.write_text("Oslo\tLOC\nBergen\tLOC\nAda\tPER\n")
+    output = {"label the dictionary": names}.get(command, data)
+    if through_a_link:
+        (tmp_path / f"link{output.suffix}").symlink_to(output)
+        output = tmp_path / f"link{output.suffix}"
+    arguments = {
+        "predict": ("predict", runs["roster"], data, "-o", output),
+        "convert": ("convert", data, output),
+        "label": ("label", data, "--dictionary", names, "-o", output),
+        "label the dictionary": ("label", data, "--dictionary", names, "-o", output, "--to", "jsonl"),
+        "label a folder": ("label", data.parent, "--dictionary", names, "-o", output),
+    }[command]
+    before = data.read_bytes(), names.read_bytes()
+    done = roster(*arguments)
+    assert done.code == 2
+    assert "this is also what is read; name another file to write" in done.err
+    assert (data.read_bytes(), names.read_bytes()) == before

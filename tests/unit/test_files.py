@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import stat
+import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from roster.errors import RosterError
-from roster.files import atomic, atomic_folder, fingerprint, write_json, write_text
+from roster.files import atomic, atomic_folder, fingerprint, refuse_input, write_json, write_text
 
 
 def names(folder: Path) -> list[str]:
@@ -55,6 +58,89 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         write_text(tmp_path / "a", "new")
     assert (tmp_path / "a").read_text() == "old"
     assert names(tmp_path) == ["a"]
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    """The file it points to is written, also one that does not exist yet; the link stays."""
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "old").write_text("old")
+    for name in ("old", "new"):
+        link = tmp_path / f"to-{name}"
+        link.symlink_to(tmp_path / "there" / name)
+        write_text(link, "content")
+        assert link.is_symlink()
+        assert (tmp_path / "there" / name).read_text() == "content"
+    assert names(tmp_path) == ["there", "to-new", "to-old"]
+    assert names(tmp_path / "there") == ["new", "old"]
+
+
+def test_a_fifo_is_written_to(tmp_path: Path) -> None:
+    fifo, received = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: received.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_text(fifo, "é\n")
+    reader.join(10)
+    assert received == ["é\n"]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    assert names(tmp_path) == ["fifo"]
+
+
+@pytest.mark.parametrize("through_a_link", [False, True])
+def test_a_device_stays_a_device(through_a_link: bool, tmp_path: Path) -> None:
+    """A node of its own with the numbers of /dev/null."""
+    node = tmp_path / "null"
+    try:
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        node.open("w").close()
+    except OSError as error:
+        pytest.skip(f"device nodes cannot be made or opened here: {error.strerror}")
+    path = node
+    if through_a_link:
+        path = tmp_path / "link"
+        path.symlink_to(node)
+    write_text(path, "gone")
+    assert stat.S_ISCHR(node.stat().st_mode)
+    assert path.is_symlink() == through_a_link
+    assert path.read_text() == ""
+
+
+def test_a_closed_pipe(tmp_path: Path) -> None:
+    """What goes wrong with a special file is told like any other error."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: fifo.open("rb").close(), daemon=True)
+    reader.start()
+
+    def fill() -> None:
+        with atomic(fifo, "wb") as file:
+            reader.join(10)
+            for _ in range(100):
+                file.write(b"x" * 65536)
+                file.flush()
+
+    with pytest.raises(RosterError, match=r"cannot write .*fifo: Broken pipe"):
+        fill()
+
+
+def test_an_input_is_not_written_to(tmp_path: Path) -> None:
+    """By inode: under another name, through links, and in a folder that is read."""
+    source = tmp_path / "folder" / "deep" / "a.txt"
+    source.parent.mkdir(parents=True)
+    source.write_text("text")
+    other, hard, soft = tmp_path / "other", tmp_path / "hard", tmp_path / "soft"
+    other.write_text("text")
+    hard.hardlink_to(source)
+    soft.symlink_to(source)
+    outputs = (source, hard, soft, source.parent / ".." / "deep" / "a.txt")
+    for output, given in product(outputs, (source, hard, tmp_path / "folder")):
+        with pytest.raises(RosterError, match="this is also what is read"):
+            refuse_input(output, [other, given])
+    refuse_input(other, [source, tmp_path / "folder", tmp_path / "missing"])
+    refuse_input(tmp_path / "new", [source])
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    refuse_input(fifo, [fifo])  # what is written to it replaces nothing
 
 
 def test_atomic_folder(tmp_path: Path) -> None:

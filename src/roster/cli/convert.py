@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from roster.corpus.io import FORMATS, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import SCHEMES
+from roster.files import refuse_input
 from roster.progress import bar
 
 HELP = "Change the format of data, one sentence at a time. The formats:\n" + "".join(
@@ -32,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    refuse_input(args.output, [args.input])
     sentences = read(args.input, args.from_format, split=args.split, labels=args.labels)
     count = 0
     with bar(description="convert", unit="sentence") as progress:

@@ -166,7 +166,8 @@ def run(args: argparse.Namespace) -> int:
     if args.workers is not None and args.workers < 1:
         raise ConfigError(f"--workers must be at least 1, not {args.workers}")
     settings = settings_of(args)
-    target = Target(args.output, args.to, inputs=[args.corpus, *(source.path for source in settings.sources)])
+    given = [args.corpus, args.gold, args.config, *(source.path for source in settings.sources)]
+    target = Target(args.output, args.to, inputs=[path for path in given if path])
     labels = Labels(
         lambda: read(args.corpus, args.format, split=args.split, labels="none"),
         settings,

@@ -16,7 +16,7 @@ from roster.corpus.io import FORMATS, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import split
 from roster.errors import ConfigError
-from roster.files import atomic
+from roster.files import atomic, refuse_input
 
 if TYPE_CHECKING:
     from roster.infer.recogniser import Found, Recogniser
@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.to and not args.output:
         raise ConfigError("--to needs a file to write: give -o OUT")
+    if args.output:
+        refuse_input(args.output, [args.model, *([args.input] if args.input != "-" else [])])
     ner = load(args.model, args.device)
     if args.output is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON, whatever the terminal's own encoding is

@@ -16,7 +16,7 @@ from roster.corpus.tags import Scheme
 from roster.distant.labeller import Labelled
 from roster.distant.report import Report, provenance
 from roster.errors import RosterError
-from roster.files import atomic, write_json, write_text
+from roster.files import atomic, refuse_input, write_json, write_text
 
 MARK = "labels.json"
 """The report; a folder that has it is a data set of ours and may be written again."""
@@ -39,9 +39,9 @@ class Target:
                 raise RosterError(
                     f"{self.path}: the folder has other files in it; name a new one, or a file (train.jsonl)"
                 )
-        for given in map(Path, inputs):
-            if given.exists() and self.file.exists() and given.samefile(self.file):
-                raise RosterError(f"{self.path}: this is also what is read; name another file to write")
+        given = list(inputs)
+        for written in (self.file, self.provenance, self.report, self.dead, self.path / TYPES):
+            refuse_input(written, given)
 
     @property
     def provenance(self) -> Path:
