@@ -97,14 +97,19 @@ def train(
     return load(run, static.optimiser.device)
 
 
-def evaluate(predicted: Source | Recogniser, gold: Source, *, format: str | None = None) -> Evaluation:
-    """Strict entity scores of a recogniser, a model folder, or labelled sentences against gold ones."""
-    truth = list(_sentences(gold, format))
+def evaluate(
+    predicted: Source | Recogniser, gold: Source, *, format: str | None = None, split: str | None = None
+) -> Evaluation:
+    """Strict entity scores of a recogniser, a model folder, or labelled sentences against gold ones.
+
+    `split` is the split to read where a path is a folder of several, such as a saved DatasetDict.
+    """
+    truth = list(_sentences(gold, format, split))
     if isinstance(predicted, str | Path) and is_model_folder(predicted):
         predicted = load(predicted)
     if isinstance(predicted, Recogniser):
         return evaluate_sentences((found.sentence for found in predicted.find(truth)), truth)
-    return evaluate_sentences(_sentences(predicted, format), truth)
+    return evaluate_sentences(_sentences(predicted, format, split), truth)
 
 
 def export(
@@ -151,5 +156,5 @@ def is_model_folder(path: str | Path) -> bool:
     return is_model(path) or is_model(Path(path) / "model")
 
 
-def _sentences(source: Source, format: str | None) -> Iterable[Sentence]:
-    return read(source, format) if isinstance(source, str | Path) else source
+def _sentences(source: Source, format: str | None, split: str | None = None) -> Iterable[Sentence]:
+    return read(source, format, split=split) if isinstance(source, str | Path) else source

@@ -64,7 +64,7 @@ class Bilstm:
 
 @dataclass(frozen=True)
 class Optimiser:
-    batch_size: int = option(32, "sentences in one step", low=1)
+    batch_size: int = option(32, "sentences in one step", low=1, high=100_000)
     rule: str = option(
         "adamw",
         "adamw; or sgd, with momentum, and a rate that falls from epoch to epoch (plain engine)",
@@ -96,7 +96,7 @@ class Optimiser:
 class NoiseRobust:
     """Section 3.2: generalised cross entropy and the removal of noisy labels."""
 
-    epochs: int = option(3, "passes over the data for each model", low=1)
+    epochs: int = option(3, "passes over the data for each model", low=1, high=10_000)
     learning_rate: float = option(3e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
     q: float = option(0.7, "GCE's exponent: 0 is cross entropy, 1 is mean absolute error", low=0, high=1)
@@ -137,7 +137,9 @@ class NoiseRobust:
         "each member learns without the names of its fold; what it finds of them is the hold-out recall",
     )
     balance: bool = option(
-        False, "let O words weigh less while the model recognises few of the entity words held out of it"
+        False,
+        "let O words weigh less while the model recognises few of the entity words held out of it, and "
+        "decide by what it finds beside the labels how many O labels are left out (usually drop_o)",
     )
     mask_inputs: float = option(
         0.0,
@@ -152,7 +154,7 @@ class Ensemble:
     """Section 3.2, last part: K models and one that learns their mean."""
 
     enabled: bool = option(True, "off: one noise-robust model, and no distillation")
-    models: int = option(5, "number of models (K)", low=1)
+    models: int = option(5, "number of models (K)", low=1, high=100)
     at_once: int = option(
         0, "how many of them the fast engine trains in step; 0: as many as fit into the GPU's memory", low=0
     )
@@ -162,7 +164,7 @@ class Ensemble:
         "the first of the K models, which keeps more of the mean where sentences are few",
         choices=("pretrained", "member"),
     )
-    epochs: int = option(2, "passes over the data when learning the mean", low=1)
+    epochs: int = option(2, "passes over the data when learning the mean", low=1, high=10_000)
     learning_rate: float = option(1e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)
 
@@ -191,7 +193,7 @@ class SelfTraining:
     """Section 3.3: the model learns from its own sharpened predictions."""
 
     enabled: bool = option(True, "off: the ensemble model is the result")
-    epochs: int = option(5, "passes over the data", low=1)
+    epochs: int = option(5, "passes over the data", low=1, high=10_000)
     learning_rate: float = option(5e-7, "peak rate", low=0)
     update_every: int = option(100, "batches between two computations of the soft labels (U')", low=1)
     threshold: float = option(
@@ -206,7 +208,7 @@ class SelfTraining:
 class FineTune:
     """Plain fine-tuning: cross entropy over BIO tags, one linear head."""
 
-    epochs: int = option(3, "passes over the data", low=1)
+    epochs: int = option(3, "passes over the data", low=1, high=10_000)
     learning_rate: float = option(5e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the head; 0: the same as the encoder's", low=0)
 
@@ -215,10 +217,12 @@ class FineTune:
 class Bond:
     """Liang et al. 2020: early stopping, then teacher and student, over BIO tags, one linear head."""
 
-    epochs: int = option(50, "passes over the data, both parts together", low=1)
+    epochs: int = option(50, "passes over the data, both parts together", low=1, high=10_000)
     learning_rate: float = option(1e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the head; 0: the same as the encoder's", low=0)
-    batch_size: int = option(16, "sentences in one step; here in place of optimiser.batch_size", low=1)
+    batch_size: int = option(
+        16, "sentences in one step; here in place of optimiser.batch_size", low=1, high=100_000
+    )
     weight_decay: float = option(1e-4, "AdamW's decay; here in place of optimiser.weight_decay", low=0)
     beta2: float = option(
         0.98, "AdamW's memory of squared gradients; here in place of optimiser.beta2", low=0, high=0.999999
@@ -240,7 +244,7 @@ class Bond:
 class AutoNER:
     """AutoNER: ties and breaks between words, and the types of what lies between two breaks."""
 
-    epochs: int = option(3, "passes over the data", low=1)
+    epochs: int = option(3, "passes over the data", low=1, high=10_000)
     learning_rate: float = option(5e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the heads; 0: the same as the encoder's", low=0)
     phrases: bool = option(
@@ -252,12 +256,12 @@ class AutoNER:
 class BilstmCrf:
     """BiLSTM-CNN-CRF: a linear-chain CRF over BIO tags, trained with SGD, whose values are these."""
 
-    epochs: int = option(50, "passes over the data", low=1)
+    epochs: int = option(50, "passes over the data", low=1, high=10_000)
     learning_rate: float = option(0.015, "rate of the first epoch", low=0)
     rate_decay: float = option(0.05, "the rate in epoch i, from 0, is rate / (1 + rate_decay * i)", low=0)
     momentum: float = option(0.9, "SGD's memory of gradients", low=0, high=0.999999)
     clip: float = option(5.0, "largest norm of a gradient", low=1e-6)
-    batch_size: int = option(10, "sentences in one step", low=1)
+    batch_size: int = option(10, "sentences in one step", low=1, high=100_000)
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,7 @@ def test_a_backbone_without_a_language_model_is_said_at_once(
         (["--sett", "seed=1"], ["--sett"]),
         (["--set", "noise_robust.p=1"], ["there is no option 'noise_robust.p'", "q"]),
         (["--set", "noise_robust.q=2"], ["'noise_robust.q' must be between 0 and 1, not 2"]),
+        (["--set", "ensemble.models=1e9"], ["'ensemble.models' must be between 1 and 100, not 1000000000"]),
         (["--set", "noise_robust.q=much"], ["'noise_robust.q' must be a number, not 'much'"]),
         (["--set", "seed"], ["expected a.b=value"]),
         (["--set", "noise_robust=1"], ["'noise_robust' is a section"]),
@@ -321,6 +322,35 @@ def test_wrong_commands(roster: Any, model: Path, tmp_path: Path) -> None:
     refused(
         roster("train", "x", "-o", "y", "--config", tmp_path / "broken.toml"), "broken.toml: not a TOML file"
     )
+
+
+def test_a_file_to_write_without_a_known_ending(roster: Any, model: Path, tmp_path: Path) -> None:
+    """The option to give is that of the command."""
+    (tmp_path / "in.txt").write_text("Mr Ada left Oslo .\n")
+    for command in (("predict", model, tmp_path / "in.txt", "-o"), ("convert", tmp_path / "in.txt")):
+        refused(
+            roster(*command, tmp_path / "out.xyz"), "out.xyz: its name does not tell which of", "with --to"
+        )
+        done = roster(*command, tmp_path / "out.xyz", "--to", "jsonl")
+        assert done.code == 0, done.err
+
+
+def test_a_folder_with_several_splits(roster: Any, model: Path, tmp_path: Path) -> None:
+    """As `datasets` saves a DatasetDict: each command that reads it takes --split."""
+    tokens, tags = ["Mr", "Ada", "left", "Oslo", "."], ["O", "B-PER", "O", "B-LOC", "O"]
+    for split, copies in (("train", 2), ("test", 3)):
+        file = tmp_path / f"{split}.jsonl"
+        file.write_text((json.dumps({"tokens": tokens, "tags": tags}) + "\n") * copies)
+        assert roster("convert", file, tmp_path / "d" / split, "--to", "arrow").code == 0
+    (tmp_path / "d" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    refused(roster("predict", model, tmp_path / "d"), "it has the splits train, test", "--split")
+    done = roster("predict", model, tmp_path / "d", "--split", "test")
+    assert (done.code, len(done.out.splitlines())) == (0, 3), done.err
+    refused(roster("evaluate", model, tmp_path / "d"), "it has the splits train, test", "--split")
+    for predicted in (model, tmp_path / "d"):
+        done = roster("evaluate", predicted, tmp_path / "d", "--split", "test", "--json")
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["support"] == 6
 
 
 def test_debug_shows_the_traceback(roster: Any, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ EXAMPLE = "roster evaluate runs/news/model test.conll --json"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("predicted", metavar="MODEL_OR_PREDICTIONS", help="model folder, or labelled file")
     parser.add_argument("gold", metavar="GOLD", help="file with the true labels")
+    parser.add_argument("--split", metavar="NAME", help="which split of a folder to read, such as test")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--format", metavar="NAME", choices=FORMATS,
                         help=f"format of both files, if not recognised: {', '.join(FORMATS)}")  # fmt: skip
@@ -34,6 +35,7 @@ def _scores(args: argparse.Namespace) -> Evaluation:
     if any((Path(args.predicted) / part).is_file() for part in ("roster.json", "model/roster.json")):
         from roster.api import evaluate
 
-        return evaluate(args.predicted, args.gold, format=args.format)
+        return evaluate(args.predicted, args.gold, format=args.format, split=args.split)
     # Two label files need neither torch nor a model.
-    return evaluate_sentences(read(args.predicted, args.format), read(args.gold, args.format))
+    both = [read(path, args.format, split=args.split) for path in (args.predicted, args.gold)]
+    return evaluate_sentences(*both)

@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="NAME", choices=FORMATS, help="format of OUT, where its name does not say it"
     )
+    parser.add_argument("--split", metavar="NAME", help="which split of a folder to read, such as test")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
 
 
@@ -55,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.reconfigure(encoding="utf-8")  # JSON, whatever the terminal's own encoding is
     if args.input == "-" and args.output is None and sys.stdin.isatty():
         return _answer_each_line(ner)
-    sentences: Iterable[Sentence] = _stdin() if args.input == "-" else read(args.input, args.format)
-    found = _counted(ner.find(sentences))
+    found = _counted(ner.find(_input(args)))
     if args.output is None:
         for record in _records(found):
             print(json.dumps(record, ensure_ascii=False))
@@ -98,6 +98,10 @@ def _record(group: list[Found]) -> dict[str, Any]:
     first = group[0].sentence
     spans = [entity.as_dict() for one in group for entity in one.entities]
     return {**({"id": first.doc} if first.doc else {}), "text": first.text, "spans": spans}
+
+
+def _input(args: argparse.Namespace) -> Iterable[Sentence]:
+    return _stdin() if args.input == "-" else read(args.input, args.format, split=args.split)
 
 
 def _stdin() -> Iterator[Sentence]:

@@ -91,7 +91,11 @@ def format_of_name(path: Path) -> str:
     for name, form in FORMATS.items():
         if path.suffix.lower() in form.suffixes:
             return name
-    raise DataError(f"its name does not say which of {', '.join(FORMATS)} to write; {HOW}", path=path)
+    raise DataError(
+        f"its name does not tell which of {', '.join(FORMATS)} to write; give the format with --to "
+        "(in Python: format=...)",
+        path=path,
+    )
 
 
 def _known(format: str) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from roster.backbone.words import AnyWordEncoder
 from roster.model.encoders import load_word_encoder
-from roster.model.folder import EXPORTED, ModelFacts, read_facts
+from roster.model.folder import EXPORTED, ModelFacts, read_facts, verify
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
@@ -27,6 +27,7 @@ class Engine(ABC):
     """A model that is ready to read."""
 
     def __init__(self, folder: Path, facts: ModelFacts):
+        verify(folder)
         self.facts = facts
         self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
         self.pad = self.encoder.specials.pad

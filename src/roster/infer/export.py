@@ -22,7 +22,15 @@ from roster.errors import ConfigError, ModelError, RosterError
 from roster.files import atomic_folder, write_json
 from roster.infer.parity import TOLERANCE, Parity, ParityError, compare
 from roster.infer.recogniser import Recogniser
-from roster.model.folder import EXPORTED, TRAINED, inner_model, is_model, read_facts, write_facts
+from roster.model.folder import (
+    EXPORTED,
+    TRAINED,
+    inner_model,
+    is_model,
+    read_facts,
+    write_checksums,
+    write_facts,
+)
 
 LARGEST = 2**31 - 2**20
 """Bytes that a protocol buffer, and so an ONNX file, can have; a little less, for the graph itself."""
@@ -85,6 +93,7 @@ def export(
                 f"the exported model is not the same: a logit differs by {parity.logit_difference:.2g}, more "
                 f"than the {TOLERANCE:g} that rounding explains; nothing was written"
             )
+        write_checksums(part)
         write_json(part / "parity.json", {"weights": "int8" if int8 else "float32", **parity.as_dict()})
     return parity
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -15,6 +16,7 @@ import numpy as np
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
+from roster.errors import DataError
 from roster.infer.batches import padded, words_of
 from roster.infer.engine import Engine, load_engine
 from roster.infer.logits import probabilities
@@ -22,6 +24,7 @@ from roster.model.decoding import decode
 from roster.model.folder import inner_model
 from roster.model.plan import plan
 
+SURROGATE = re.compile("[\ud800-\udfff]")
 CHUNK_WORDS = 8192
 """Words that are sorted into batches together, at least: enough to find windows of like length."""
 CHUNK_BATCHES = 4
@@ -76,14 +79,22 @@ class Recogniser:
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)
 
     def __call__(self, text: str) -> list[Entity]:
+        """The entities of one text.
+
+        Raises `DataError` for anything but a string of valid Unicode; `pipe` takes several texts.
+        """
+        if not isinstance(text, str):
+            raise DataError(f"expected one text (a string), not {_kind(text)}; ner.pipe takes several")
         return next(self.pipe([text]))
 
     def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
-        """Entities of each text in turn.
+        """Entities of each text in turn. Raises `DataError` for what is no text, with its position.
 
         Texts are taken a chunk ahead of the answers (`find` says how large it is). An error in taking them
         comes after the answers to all texts before it.
         """
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise DataError(f"expected several texts, such as a list of strings, not {_kind(texts)}")
         sizes: deque[int] = deque()
         with closing(self.find(_sentences(texts, sizes))) as found:
             for one in found:
@@ -168,10 +179,31 @@ def chunks(sentences: Iterable[Sentence], words: int) -> Iterator[tuple[list[Sen
 
 def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
     """Sentences of all texts; `sizes` gets the number of each text's."""
-    for text in texts:
+    for number, text in enumerate(texts):
+        _check(text, number)
         found = split(text)
         sizes.append(len(found))
         yield from found
+
+
+def _check(text: object, number: int) -> None:
+    if not isinstance(text, str):
+        raise DataError(f"text {number} is no string but {_kind(text)}; leave out missing values")
+    if found := SURROGATE.search(text):
+        raise DataError(
+            f"text {number} is no valid Unicode: a lone surrogate (U+{ord(found[0]):04X}) at character "
+            f"{found.start()}; text.encode('utf-8', 'replace').decode() replaces it"
+        )
+
+
+def _kind(value: object) -> str:
+    """
+    >>> _kind(None), _kind(float("nan")), _kind(["a"]), _kind("Oslo")
+    ('None', 'NaN', 'a list', 'a single string')
+    """
+    if value is None or value != value:
+        return "None" if value is None else "NaN"
+    return "a single string" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _score(best: np.ndarray, at: int, span: Span) -> float:

@@ -149,7 +149,8 @@ class Run:
     def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
         write_json(self.folder / "results.json", self.results)
         self.checkpoint_file.unlink(missing_ok=True)
-        self._append(f"{stage}: {describe(facts)}")
+        if told := describe(facts):
+            self._append(f"{stage}: {told}")
 
     def _settle(self) -> None:
         """Waits for what is being written; what went wrong there is raised here."""

@@ -3,6 +3,7 @@
 model/roster.json          kind of model, types, maximum length, special tokens
 model/tokenizer.json ...   the encoder's tokenizer; words.json, the vocabulary, where it reads whole words
 model/config.toml          the config of the run that made it
+model/checksums.json       SHA-256 of the files that decide what it predicts; compared when it is loaded
 
 and, as training leaves it (layout 1),
 
@@ -17,6 +18,7 @@ model/parity.json          how it compares with the original
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from roster.model.heads import Model
 
 TRAINED, EXPORTED = 1, 2
+CHECKSUMS = "checksums.json"
+SUMMED = ("roster.json", "config.json", "tokenizer.json", "words.json", "model.safetensors", "model.onnx")
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ def save_model(
         write_text(part / "config.toml", config)
         specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
         write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials))
+        write_checksums(part)
 
 
 def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
@@ -100,6 +105,39 @@ def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{folder}: the weights do not fit the model's own description ({reason})") from None
     return model.eval(), tokenizer, facts
+
+
+def write_checksums(folder: Path) -> None:
+    write_json(folder / CHECKSUMS, {n: digest(folder / n) for n in SUMMED if (folder / n).is_file()})
+
+
+def verify(folder: Path) -> None:
+    """Raise `ModelError` if a file of a model folder is not as it was saved.
+
+    Folders of earlier versions have no checksums and are taken as they are.
+    """
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        return
+    try:
+        sums = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"{path} is damaged: {error}") from None
+    for name, told in sums.items():
+        try:
+            same = digest(folder / name) == told
+        except FileNotFoundError:
+            raise ModelError(f"{folder / name} is missing") from None
+        if not same:
+            raise ModelError(
+                f"{folder / name} is damaged: its checksum differs from the one it was saved with; copy the "
+                "model again"
+            )
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_model(path: str | Path) -> bool:

@@ -6,10 +6,11 @@ import gc
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
 from roster.corpus.sentence import Sentence
-from roster.errors import ModelError
+from roster.errors import DataError, ModelError
 from roster.infer.recogniser import Entity, Recogniser, chunks, load
 from roster.model.batches import DeviceCorpus
 from roster.model.folder import load_model
@@ -151,14 +152,74 @@ def test_folders(trained: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_from_before(trained: Path, tmp_path: Path) -> None:
-    """One whose roster.json does not name the special tokens."""
+    """One whose roster.json does not name the special tokens, and which has no checksums."""
     old = shutil.copytree(trained, tmp_path / "m")
+    (old / "checksums.json").unlink()
     facts = json.loads((old / "roster.json").read_text())
     assert facts.pop("specials")
     assert facts["layout"] == 1
     (old / "roster.json").write_text(json.dumps(facts))
     text = "Anna went to Paris , then [UNK] <mask> 👩‍💻 saw Carl ."
     assert load(old, "cpu")(text) == load(trained, "cpu")(text)
+
+
+@pytest.mark.parametrize(
+    ("harm", "name"),
+    [
+        (lambda m: edit(m, max_length=99999), "roster.json"),
+        (lambda m: edit(m, specials={**read_json(m)["specials"], "pad": 10**6}), "roster.json"),
+        (lambda m: overwrite(m / "model.safetensors"), "model.safetensors"),
+        (lambda m: overwrite(m / "tokenizer.json"), "tokenizer.json"),
+    ],
+)
+def test_a_changed_file(harm: Callable[[Path], None], name: str, trained: Path, tmp_path: Path) -> None:
+    """Also one that could be loaded, and would predict something else."""
+    copy = shutil.copytree(trained, tmp_path / "m")
+    load(copy, "cpu")
+    harm(copy)
+    with pytest.raises(ModelError, match=rf"{name} is damaged: its checksum differs"):
+        load(copy, "cpu")
+
+
+def read_json(model: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((model / "roster.json").read_text())
+    return found
+
+
+def edit(model: Path, **change: Any) -> None:
+    (model / "roster.json").write_text(json.dumps({**read_json(model), **change}))
+
+
+def overwrite(path: Path) -> None:
+    """400 bytes in the middle, as a bad disk would; the length stays."""
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 400] = b"0" * len(content[middle : middle + 400])
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "expected one text .*, not None"),
+        (float("nan"), "not NaN"),
+        (["Anna"], "not a list; ner.pipe takes several"),
+        (b"Anna", "not a bytes"),
+        ("Anna \ud800", r"lone surrogate \(U\+D800\) at character 5"),
+    ],
+)
+def test_what_is_no_text(text: Any, message: str, recogniser: Recogniser) -> None:
+    with pytest.raises(DataError, match=message):
+        recogniser(text)
+    if not isinstance(text, list):
+        with pytest.raises(DataError, match="text 1 is no"):
+            list(recogniser.pipe(["Anna left .", text]))
+
+
+@pytest.mark.parametrize("texts", ["Anna left Oslo .", None, 3])
+def test_pipe_takes_several_texts(texts: Any, recogniser: Recogniser) -> None:
+    with pytest.raises(DataError, match="expected several texts"):
+        list(recogniser.pipe(texts))
 
 
 class BrokenError(Exception):
