@@ -161,7 +161,7 @@ class Ensemble:
     start: str = option(
         "pretrained",
         "what the model that learns the mean begins with. pretrained: the encoder, as in the paper; member: "
-        "the first of the K models, which keeps more of the mean where sentences are few",
+        "the one of the K models that agrees best with the mean, which loses less of it",
         choices=("pretrained", "member"),
     )
     epochs: int = option(2, "passes over the data when learning the mean", low=1, high=10_000)

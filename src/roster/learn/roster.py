@@ -32,8 +32,6 @@ from roster.model.batches import DeviceCorpus
 from roster.model.heads import TwoHeads
 from roster.progress import timed
 
-FIRST, WEIGHT = "member-0", "weight."
-"""The member whose weights are kept if the ensemble model begins with them, and a mark on their names."""
 LEARNED = 0.1
 """A member that finds less than this share of the labels it was taught has to be trained again."""
 REACHED, ROUNDS, GAIN = 0.9, 3, 0.01
@@ -50,7 +48,7 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
     train_members(task, run, k)  # lines 2 to 9
     if last == "ensemble":
         y = mean_of_members(task, run, k)
-        distil(task, run, y)  # line 10
+        distil(task, run, y, k)  # line 10
     if config.self_training.enabled:  # lines 11 to 18
         self_train(task, run, y, last)
         last = "self-training"
@@ -133,13 +131,13 @@ def _finish_member(
     found = {split: q[i] for split, q in trained.splits.items()}
     kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in found.items()}
     kept["train"] = trained.p[i]
+    weights = None
     if not task.config.ensemble.enabled:
         kept = dict(trained.models.state_dict(i))
-    elif name == FIRST and task.config.ensemble.start == "member":
+    elif task.config.ensemble.start == "member":
         weights = trained.models.state_dict(i)
-        kept.update({f"{WEIGHT}{key}": value for key, value in weights.items()})
     scores = task.score(found, TwoHeads.kind)
-    run.finish(name, {**trained.facts[i], **cost, **more, "scores": scores}, kept)
+    run.finish(name, {**trained.facts[i], **cost, **more, "scores": scores}, kept, weights=weights)
     if finds_nothing(trained.p[i].numpy()):
         run.log(f"{name} finds no entity in its own training text; more labels or more epochs may help")
 
@@ -193,17 +191,24 @@ def _hold_out(task: Task, k: int, members: Sequence[np.ndarray]) -> dict[str, An
     return {name: estimate.as_dict() for name, estimate in found.items() if estimate is not None}
 
 
-def distil(task: Task, run: Run, y: np.ndarray) -> None:
-    """One model learns the mean, in as many rounds as it takes to agree with it."""
+def closest_member(run: Run, k: int, target: np.ndarray) -> tuple[str, float]:
+    """The member that agrees best with the classes `target`, and its agreement."""
+    names = [f"member-{member}" for member in range(k)]
+    agreements = [agreement(run.tensors(name)["train"].numpy().argmax(-1), target) for name in names]
+    best = int(np.argmax(agreements))
+    return names[best], agreements[best]
+
+
+def distil(task: Task, run: Run, y: np.ndarray, k: int) -> None:
+    """One model learns the mean of the K members, in as many rounds as it takes to agree with it."""
     stage, config = "ensemble", task.config.ensemble
     if run.finished(stage):
         return
     target = y.argmax(-1)
     start: dict[str, torch.Tensor] | None = None
     if config.start == "member":
-        first = run.tensors(FIRST)
-        start = {k.removeprefix(WEIGHT): v for k, v in first.items() if k.startswith(WEIGHT)}
-        before = agreement(first["train"].numpy().argmax(-1), target)
+        member, before = closest_member(run, k, target)
+        start = run.weights(member)
     weights = start
     with timed(stage) as clock:
         reached, rounds = -1.0, 0
@@ -218,16 +223,21 @@ def distil(task: Task, run: Run, y: np.ndarray) -> None:
             models, (facts,) = train_stage(task, run, name, [model], objective, schedule, [seed])
             last, reached = reached, agreement(models.read(task.corpus)[0].argmax(-1).cpu().numpy(), target)
             rounds += 1
+            if reached < last and weights is not None:
+                reached = last
+                model.load_state_dict(weights)
+                models = task.engine.take([model])
+                break
             if reached >= REACHED or reached < last + GAIN or not task.config.noise_robust.repair:
                 break
             weights = dict(models.state_dict(0))
     facts = {**facts, **clock.facts, "agreement": round(reached, 4), "rounds": rounds}
     if start is not None and reached < before and task.config.noise_robust.repair:
         run.log(
-            "the ensemble model agrees less with the members' mean than the first member; that one is taken"
+            f"the ensemble model agrees less with the mean of the members than {member}; that one is taken"
         )
         model.load_state_dict(start)
-        models, facts["undone"] = task.engine.take([model]), "agrees less with the mean than the first member"
+        models, facts["undone"] = task.engine.take([model]), f"agrees less with the mean than {member}"
     finish_stage(task, run, stage, models, model.kind, facts)
 
 

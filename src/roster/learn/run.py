@@ -58,7 +58,7 @@ class Run:
         self._lock: Any = None
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
-        self._recent: tuple[str, dict[str, Tensor]] | None = None
+        self._recent: dict[str, dict[str, Tensor]] = {}
 
     @classmethod
     def open(
@@ -125,25 +125,38 @@ class Run:
         return stage in self.results.get("stages", {})
 
     def finish(
-        self, stage: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor] | None = None
+        self,
+        stage: str,
+        facts: Mapping[str, Any],
+        tensors: Mapping[str, Tensor] | None = None,
+        *,
+        weights: Mapping[str, Tensor] | None = None,
     ) -> None:
         """Keeps a stage's tensors, then notes it as finished: in this order, so that a crash in between
-        only repeats the stage. Tensors are written in the background, while the next stage begins."""
+        only repeats the stage. Tensors are written in the background, while the next stage begins.
+
+        `weights` are those of a model whose predictions are the `tensors`; they lie in a file of their own.
+        """
         self._settle()
         self.results.setdefault("stages", {})[stage] = dict(facts)
         self._saved_at = time.monotonic()
-        if tensors is None:
+        parts = {stage: tensors, _weights_of(stage): weights}
+        # Copies: the next stage may go on with the tensors themselves.
+        self._recent = {
+            part: {name: tensor.detach().to("cpu", copy=True) for name, tensor in found.items()}
+            for part, found in parts.items()
+            if found is not None
+        }
+        if not self._recent:
             self._note(stage, facts)
             return
-        # Copies: the next stage may go on with the tensors themselves.
-        kept = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
-        self._recent = stage, kept
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1)
-        self._writing = self._writer.submit(self._write, stage, facts, kept)
+        self._writing = self._writer.submit(self._write, stage, facts, self._recent)
 
-    def _write(self, stage: str, facts: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        save_tensors(self.points / f"{stage}.safetensors", tensors)
+    def _write(self, stage: str, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+        for name, tensors in parts.items():
+            save_tensors(self.points / f"{name}.safetensors", tensors)
         self._note(stage, facts)
 
     def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
@@ -159,13 +172,18 @@ class Run:
             writing.result()
 
     def tensors(self, stage: str) -> dict[str, Tensor]:
-        if self._recent is not None and self._recent[0] == stage:
-            return self._recent[1]
+        """What a finished stage left."""
+        if stage in self._recent:
+            return self._recent[stage]
         self._settle()
         try:
             return load_tensors(self.points / f"{stage}.safetensors")[0]
         except ModelError as error:
             raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
+
+    def weights(self, stage: str) -> dict[str, Tensor]:
+        """The weights of a finished stage that has predictions beside them."""
+        return self.tensors(_weights_of(stage))
 
     def clean(self) -> None:
         """Removes what a finished run no longer needs, and what a killed process left half-written."""
@@ -262,6 +280,10 @@ class Run:
     def _read_results(self) -> dict[str, Any]:
         path = self.folder / "results.json"
         return read_object(path) if path.exists() else {}
+
+
+def _weights_of(stage: str) -> str:
+    return f"{stage}.weights"
 
 
 def _identity(asked: Config | Request) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from roster.learn import roster
 from roster.learn.folds import make_folds
 from roster.learn.holdout import sentence_starts
 from roster.learn.roster import (
-    WEIGHT,
     Trained,
+    closest_member,
     distil,
     learned_share,
     mean_of_members,
@@ -54,16 +54,14 @@ def certain(labels: np.ndarray) -> np.ndarray:
 
 
 def keep(run: Run, task: Task, *members: np.ndarray, seed: int = 0) -> None:
-    """Finished members with these distributions; the first has the weights of a fresh model."""
-    weights = task.new_model("two-heads", seed).state_dict()
+    """Finished members with these distributions, and the weights of fresh models."""
     for i, p in enumerate(members):
-        tensors = {"train": torch.from_numpy(p).half()}
-        if i == 0:
-            tensors.update({f"{WEIGHT}{name}": value for name, value in weights.items()})
-        run.finish(f"member-{i}", {}, tensors)
+        weights = task.new_model("two-heads", seed + i).state_dict()
+        run.finish(f"member-{i}", {}, {"train": torch.from_numpy(p).half()}, weights=weights)
 
 
 def log_of(run: Run) -> str:
+    run.log("the end")  # which waits for what is being written
     return (run.folder / "log.txt").read_text()
 
 
@@ -139,6 +137,20 @@ def test_hold_out_recall_is_noted(tiny: Path, toy: list[Sentence], run: Run) -> 
     assert run.results["stages"]["mean-of-members"]["hold_out_recall"] == {}
 
 
+def test_distillation_begins_as_the_member_closest_to_the_mean(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"ensemble.learning_rate": 0.0})  # what it begins with is what it ends with
+    good, half = task.labels, np.where(np.arange(len(task.labels)) % 2, task.labels, 0)
+    keep(run, task, certain(half), certain(good), certain(0 * good))
+    assert closest_member(run, 3, good) == ("member-1", 1.0)
+    monkeypatch.setattr(roster, "agreement", lambda classes, target: float((classes == target).mean()))
+    wanted = task.new_model("two-heads", 1).state_dict()
+    distil(task, run, certain(good), 3)
+    kept = run.tensors("ensemble")
+    assert all(torch.equal(kept[name], value) for name, value in wanted.items())
+
+
 def test_distillation_goes_on_until_it_agrees(
     tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +159,7 @@ def test_distillation_goes_on_until_it_agrees(
     keep(run, task, certain(0 * task.labels))
     reached = iter([0.0, 0.3, 0.6, 0.7, 0.8])  # the first is the first member's
     monkeypatch.setattr(roster, "agreement", lambda classes, target: next(reached))
-    distil(task, run, certain(task.labels))
+    distil(task, run, certain(task.labels), 1)
     facts = run.results["stages"]["ensemble"]
     assert (facts["rounds"], facts["agreement"]) == (3, 0.7)
     assert "undone" not in facts
@@ -166,8 +178,30 @@ def test_when_distillation_ends(
     keep(run, task, certain(0 * task.labels))
     reached = iter(shares)
     monkeypatch.setattr(roster, "agreement", lambda classes, target: next(reached))
-    distil(task, run, certain(task.labels))
+    distil(task, run, certain(task.labels), 1)
     assert run.results["stages"]["ensemble"]["rounds"] == rounds
+
+
+def test_a_round_that_loses_is_not_kept(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy)
+    keep(run, task, certain(0 * task.labels))
+    shares, weights = iter([0.0, 0.5, 0.3]), []
+    train_stage = roster.train_stage
+
+    def noted(*parts: Any) -> Any:
+        models, facts = train_stage(*parts)
+        weights.append({name: value.clone() for name, value in models.state_dict(0).items()})
+        return models, facts
+
+    monkeypatch.setattr(roster, "train_stage", noted)
+    monkeypatch.setattr(roster, "agreement", lambda classes, target: next(shares))
+    distil(task, run, certain(task.labels), 1)
+    facts, kept = run.results["stages"]["ensemble"], run.tensors("ensemble")
+    assert (facts["rounds"], facts["agreement"]) == (2, 0.5)
+    assert all(torch.equal(kept[name], value) for name, value in weights[0].items())
+    assert not all(torch.equal(kept[name], value) for name, value in weights[1].items())
 
 
 @pytest.mark.parametrize("repair", [True, False])
@@ -178,10 +212,10 @@ def test_an_ensemble_model_worse_than_a_member_is_undone(
     task = task_of(tiny, toy, **{"noise_robust.repair": repair, "ensemble.learning_rate": 0.0})
     good = certain(task.labels)
     keep(run, task, good, seed=4)
-    monkey = run.tensors("member-0")
+    monkey = run.weights("member-0")
     with torch.no_grad():  # what is trained is not what the member found: it goes elsewhere
-        monkey[f"{WEIGHT}entity_head.bias"].fill_(-20.0)
-    distil(task, run, good)
+        monkey["entity_head.bias"].fill_(-20.0)
+    distil(task, run, good, 1)
     facts = run.results["stages"]["ensemble"]
     assert ("undone" in facts) == repair
     assert ("that one is taken" in log_of(run)) == repair
