@@ -1,10 +1,10 @@
 """Raw text to words and sentences, with offsets that point into the text exactly.
 
 Every character that is not white space belongs to exactly one word, control and zero-width characters
-too, so nothing of the user's text is ever lost. The rules come from Unicode categories and know no
-language, except for what `rules.Rules` holds. Time is linear in the text, whatever it holds: repeats are of
-a single class and possessive, or nothing after them can fail. (Possessive repeats of a group are not used:
-they match wrongly in Python 3.11 before 3.11.5.)
+too, so nothing of the user's text is ever lost; only a byte order mark at the start counts as white space.
+The rules come from Unicode categories and know no language, except for what `rules.Rules` holds. Time is
+linear in the text, whatever it holds: repeats are of a single class and possessive, or nothing after them can
+fail. (Possessive repeats of a group are not used: they match wrongly in Python 3.11 before 3.11.5.)
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ ENDS = frozenset(".!?\u2026\u061f\u06d4\u0964\u0965\u203c\u2047\u2048\u2049\uff0
 ENDS_WITHOUT_SPACE = frozenset("\u3002\uff01\uff1f\uff61")
 OPENING = frozenset("\"'([{\u00a1\u00bf\u00ab\u2018\u201c\u201e\u2039\u300c\u300e#@-\u2013\u2014*")
 CLOSING = frozenset("\"')]}\u00bb\u2019\u201d\u203a\u300d\u300f\u3011\u3009\u300b\uff09")
+BYTE_ORDER_MARK = "\ufeff"
 NEWLINES = frozenset("\n\r\x0b\x0c\x85\u2028\u2029")
 
 
@@ -103,7 +104,7 @@ def tokenize(text: str, cuts: Iterable[int] = (), rules: Rules = ENGLISH) -> Off
     ['Mr.', 'Northgate', "'s", 'U.S.', 'arm', "don't", 'pay', '3.5', '%', '.']
     """
     offsets, length, last = [], len(text), 0
-    for match in _pattern(rules).finditer(text):
+    for match in _pattern(rules).finditer(text, _begin(text)):
         start, end = match.span()
         if start < last:  # the period that an abbreviation has taken
             start = last
@@ -114,6 +115,10 @@ def tokenize(text: str, cuts: Iterable[int] = (), rules: Rules = ENGLISH) -> Off
         offsets.append((start, end))
         last = end
     return _cut(offsets, cuts)
+
+
+def _begin(text: str) -> int:
+    return 1 if text.startswith(BYTE_ORDER_MARK) else 0
 
 
 def _keeps_period(text: str, start: int, end: int, rules: Rules) -> bool:
@@ -197,10 +202,11 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """White space at the edges of a span names nothing. Raises ValueError where nothing is left."""
     if not 0 <= start < end <= len(text):
         raise ValueError(f"span {start} to {end} is empty or outside a text of {len(text)} characters")
-    inside = text[start:end]
-    if inside.isspace():
+    begin = max(start, _begin(text))
+    inside = text[begin:end]
+    if not inside or inside.isspace():
         raise ValueError(f"span {start} to {end} holds only white space")
-    return end - len(inside.lstrip()), start + len(inside.rstrip())
+    return end - len(inside.lstrip()), begin + len(inside.rstrip())
 
 
 def locate(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[CharSpan]) -> list[Span]:
