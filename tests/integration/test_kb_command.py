@@ -272,6 +272,32 @@ def test_label(roster: Any, source: str, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_the_report_has_names_and_not_addresses(roster: Any, source: str, tmp_path: Path) -> None:
+    """Of what became a label, and of what did not."""
+    (tmp_path / "news.txt").write_text(TEXT)
+    done = roster("label", tmp_path / "news.txt", "--kb", source, "-o", tmp_path / "out.jsonl",
+                  "--cache", tmp_path / "cache", "--workers", "1")  # fmt: skip
+    assert done.code == 0, done.err
+    report = json.loads((tmp_path / "out.jsonl.labels.json").read_text())
+    assert [(row["entry"], row["label"]) for row in report["top_entries"]] == [
+        ("Old Vell", "LOC"),
+        ("Vell Mills", "ORG"),
+    ]
+    assert report["dropped_examples"]["ambiguous"] == ["Vell"]
+    assert WD not in done.out
+    assert "Old Vell 1" in done.out
+
+
+def test_a_label_for_a_type_that_the_knowledge_base_has_not(roster: Any, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "news.txt").write_text(TEXT)
+    done = roster("label", tmp_path / "news.txt", "--kb", store, "-o", tmp_path / "out.jsonl",
+                  "--no-cache", "--types", "LOC=TOWN", "XYZ=PLACE", "--workers", "1")  # fmt: skip
+    assert done.code == 0, done.err
+    (warning,) = [line for line in done.err.splitlines() if line.startswith("warning: ")]
+    assert warning.startswith("warning: XYZ=PLACE has no effect: no entry has a type that matches XYZ; the ")
+    assert "LOC, " in warning
+
+
 def test_labels_from_a_class_map_of_ones_own(roster: Any, source: str, tmp_path: Path) -> None:
     (tmp_path / "classes.toml").write_text('[types]\nTOWN = ["Q515"]\n')
     found = labels_from(roster, tmp_path, source, "--classes", str(tmp_path / "classes.toml"))

@@ -81,6 +81,10 @@ def refuse(label: Callable[..., Any], tmp_path: Path) -> Refuse:
         ("Oslo\tLOC\nLima\n", ("names.tsv, line 2", "expected a name, a tab and its type")),
         ("Oslo\tLOC\n\n\tLOC\n", ("names.tsv, line 3", "the name is empty")),
         ("Oslo\tLOC\nLima\t\n", ("names.tsv, line 2", "the type of 'Lima' is empty")),
+        (
+            "Cat\tAda\nDog\tOslo\n",
+            ("names.tsv: cannot tell which column", "--dictionary-format", "surface<TAB>"),
+        ),
         ("", ("names.tsv", "no entries")),
         ("\n \n\n", ("names.tsv", "no entries")),
         ("surface\ttype\n", ("names.tsv", "no entries")),

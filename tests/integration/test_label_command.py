@@ -465,8 +465,9 @@ def test_phrases_without_a_type(label: Run, tmp_path: Path) -> None:
 def test_a_dictionary_format_that_is_said(label: Run, tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("LOC\tOslo\nLOC,PER\tLund\n", encoding="utf-8")
     run = ("they left Oslo again", "--dictionary", tmp_path / "n.txt")
-    assert label(*run).found == []
+    assert label(*run, "--dictionary-format", "tsv").found == []
     assert label(*run, "--dictionary-format", "autoner").found == [("Oslo", "LOC")]
+    assert label(*run).found == [("Oslo", "LOC")]
 
 
 def test_broken_lines_can_be_passed_over(label: Run, tmp_path: Path) -> None:

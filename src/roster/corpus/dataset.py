@@ -9,7 +9,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
-from roster.corpus.formats import columns, lines
+from roster.corpus.formats import columns, conll, lines
 from roster.corpus.formats.base import Labels
 from roster.corpus.formats.textfile import read_lines
 from roster.corpus.io import detect, read
@@ -142,10 +142,23 @@ def load_dataset(path: str | PathLike[str], format: str | None = None) -> Datase
         raise DataError(
             "found no file to train on: expected train_text.txt, train.jsonl or the like", path=path
         )
+    if format is None:
+        _refuse_dictionary(parts["train"])
     types = path / TYPES
     dataset = Dataset(path, parts, _read_types(types) if types.is_file() else None)
     _ = dataset.train  # an empty or unlabelled corpus is said now, not after a model was loaded
     return dataset
+
+
+def _refuse_dictionary(part: Part) -> None:
+    """A table of names and types has columns as CoNLL has, but there is nothing to train on in it."""
+    path = part.paths[0]
+    if part.format == "conll" and conll.looks_like_dictionary(path):
+        raise DataError(
+            "this looks like a dictionary (name and type on each line, no sentences); label a text with it "
+            f"first: roster label TEXT --dictionary {path} -o DATA",
+            path=path,
+        )
 
 
 def _read_types(path: Path) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from roster.distant.policy import Policies
 from roster.errors import DataError, RosterError
 from roster.files import fingerprint
 
-FORMAT = 3  # of the files in the cache; one more whenever they, or what they mean, change
+FORMAT = 4  # of the files in the cache; one more whenever they, or what they mean, change
 
 
 def load_lexicons(

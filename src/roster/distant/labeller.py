@@ -52,6 +52,8 @@ class Labeller:
         """By type of the dictionaries: how its names are matched, and why; empty before `prepare`."""
         self.beginning: list[list[Sentence]] = []
         """The documents at the beginning of the corpus that were looked at to decide."""
+        self.kb_types: tuple[str, ...] = ()
+        """Types that the knowledge base can give; empty without one and before `prepare`."""
         self._names = Names(self.lexicons, settings.policies)
         self._common: Sequence[Array] | None = None
         self._items: dict[str, tuple[tuple[str, str], ...]] = {}  # name -> (type, item) of the knowledge base
@@ -132,7 +134,8 @@ class Labeller:
 
     def _known(self, sentence: Sentence, spans: Iterable[tuple[int, int]]) -> Iterator[Mention]:
         for start, end in spans:
-            for kind, item in self._items.get(_name(sentence, start, end), ()):
+            name = _name(sentence, start, end)
+            for kind, item in self._items.get(name, ()):
                 label = self.settings.policies.label(kind)
                 if label is not None:
                     yield Mention(
@@ -143,6 +146,7 @@ class Labeller:
                         self.settings.kb.source,
                         item,
                         priority=self.settings.kb.priority,
+                        name=name,
                     )
 
     def _look_up(self, corpus: Corpus) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -151,6 +155,7 @@ class Labeller:
 
         kb = self.settings.kb
         classes = load_classes(kb.classes or "conll")
+        self.kb_types = tuple(kind.name for kind in classes.types)
         cache = None if self._cache is None else self._cache / "sparql"
         options = {"timeout": kb.timeout, "cache": cache, "log": self._log}
         backend = open_backend(kb.source, **(options if "://" in kb.source else {}))

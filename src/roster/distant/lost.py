@@ -73,7 +73,7 @@ class Lost:
             tied: dict[tuple[int, int], set[str]] = {}
             for mention, reason in one.dropped:
                 self.dropped[reason.value, mention.label] += 1
-                examples[reason.value, mention.label, mention.entry] += 1
+                examples[reason.value, mention.label, mention.shown] += 1
                 if reason in ("ambiguous", "first", "document"):
                     tied.setdefault((mention.start, mention.end), set()).add(mention.label)
             if tied or any(len(x.types) > 1 for x in one.labels):

@@ -12,7 +12,8 @@ class Mention:
     `label` is the entity type, empty for a phrase of unknown type (AutoNER's full dictionary). `kind` is
     the type as the source writes it (`ORG.company` where the label is `ORG`). `source` is the name of a
     dictionary, pattern set or knowledge base; `entry` what matched there: a surface, the name of a pattern,
-    an item; `line` the line of the entry in its file, 0 where there is none.
+    an item; `line` the line of the entry in its file, 0 where there is none. `name` is the name of an item,
+    empty where `entry` can be read by people.
     """
 
     start: int
@@ -23,6 +24,12 @@ class Mention:
     entry: str
     line: int = 0
     priority: int = 0
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """What a report calls the entry."""
+        return self.name or self.entry
 
 
 @dataclass(frozen=True, slots=True)

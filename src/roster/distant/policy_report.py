@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from roster.distant.policy import Policies
 DECIDED = "as decided"
 OTHER_CASES = ("smart", "insensitive", "exact")
 EXAMPLES = 3
+MOST_TYPES_SHOWN = 10
 FEW_TYPES = 3
 """So many types that are matched alike have their reasons one by one."""
 
@@ -94,7 +96,10 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
 
 
 def warnings(labeller: Labeller, labels: Collection[str]) -> list[str]:
-    """One for each type that a source could give and that got no label, with the cause and a way out."""
+    """One for each type that a source could give and that got no label, with the cause and a way out.
+
+    And one for each label that was given for a type of no source.
+    """
     found = {name for label in labels for name in label.split(",")}
     policies, said = labeller.settings.policies, []
     kinds: dict[str, list[str]] = {}
@@ -104,6 +109,27 @@ def warnings(labeller: Labeller, labels: Collection[str]) -> list[str]:
         said.append(f"no label of type {label}: {_cause(labeller, label, kinds[label])}")
     from_patterns = {pattern.label for pattern in labeller.settings.patterns} - kinds.keys() - found
     said += [f"no label of type {label}: its patterns match nothing" for label in sorted(from_patterns)]
+    return [*said, *_unused_labels(labeller)]
+
+
+def _unused_labels(labeller: Labeller) -> list[str]:
+    """One warning for each label that was given for a type (`--types`, [labels]) that no source has."""
+    kinds = {kind for lexicon in labeller.lexicons for kind in lexicon.kinds if kind}
+    kinds.update(labeller.kb_types)
+    of_patterns = {pattern.label for pattern in labeller.settings.patterns}
+    listed = sorted(kinds)
+    shown = ", ".join(listed[:MOST_TYPES_SHOWN]) + (", ..." if len(listed) > MOST_TYPES_SHOWN else "")
+    said = []
+    for name, label in labeller.settings.policies.labels:
+        if any(fnmatchcase(kind, name) for kind in kinds):
+            continue
+        if any(fnmatchcase(kind, name) for kind in of_patterns):
+            way_out = (
+                "patterns have the label that the pattern gives ([builtin] labels in a file for --config)"
+            )
+        else:
+            way_out = f"the types are {shown}" if shown else "no dictionary or knowledge base has types"
+        said.append(f"{name}={label} has no effect: no entry has a type that matches {name}; {way_out}")
     return said
 
 

@@ -36,7 +36,10 @@ WHY = {
 
 @dataclass
 class Report:
-    """Counts over a corpus; `follow` takes them while the labels go by."""
+    """Counts over a corpus; `follow` takes them while the labels go by.
+
+    `sentences` counts those with at least one word, which is what a training reads.
+    """
 
     sentences: int = 0
     words: int = 0
@@ -52,7 +55,7 @@ class Report:
 
     def follow(self, labelled: Iterable[Labelled]) -> Iterator[Labelled]:
         for one in labelled:
-            self.sentences += 1
+            self.sentences += bool(one.sentence.words)
             self.words += len(one.sentence)
             if one.sentence.spans:
                 self.labelled_sentences += 1
@@ -64,7 +67,7 @@ class Report:
                 self.labels[name] += 1
                 self.label_words[name] += size
                 self.covered += size
-                self.entries[label.evidence[0].entry, name] += 1
+                self.entries[label.evidence[0].shown, name] += 1
                 for source in {m.source for m in label.evidence}:
                     self.sources[source] += 1
             yield one

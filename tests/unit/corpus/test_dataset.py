@@ -102,6 +102,46 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
         load_dataset(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Ada Lund\tPER\nOslo\tLOC\n",
+        "# by us\n\nsurface\ttype\titem\nOslo\tLOC\tQ585\n\n",
+        "PER\tAda Lund\nMISC\tB-52\nLOC\tOslo\n",
+        "Oslo\tLOC\r\nAda\tPER",
+    ],
+)
+def test_a_dictionary_is_no_data(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "names.tsv"
+    file.write_bytes(content.encode())
+    with pytest.raises(
+        DataError, match=rf"this looks like a dictionary .*: roster label TEXT --dictionary {file} -o DATA"
+    ):
+        load_dataset(file)
+    file.rename(tmp_path / "train.tsv")
+    with pytest.raises(DataError, match=r"train\.tsv: this looks like a dictionary"):
+        load_dataset(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Ada\tB-PER\nLund\tI-PER\n",
+        "Ada\tPER\nsaw\tO\nBo\tPER\n",
+        "Ada\tPER\n\nBo\tPER\n",  # without prefixes, but sentences
+        "Ada PER\nBo PER\n",  # a dictionary has tabs
+    ],
+)
+def test_short_columns_are_no_dictionary(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.tsv").write_text(content)
+    assert load_dataset(tmp_path / "a.tsv").types == ("PER",)
+
+
+def test_a_dictionary_that_is_said_to_be_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("Ada\tPER\nOslo\tLOC\n")
+    assert load_dataset(tmp_path / "a.tsv", "conll").types == ("LOC", "PER")
+
+
 def test_fingerprint_is_of_the_content(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     before = load_dataset(folder).fingerprint()
     assert load_dataset(folder).fingerprint() == before

@@ -154,7 +154,7 @@ def test_names_say_what_to_write(tmp_path: Path) -> None:
         assert (tmp_path / name).is_file()
         assert [s.spans for s in read(tmp_path / name)] == [corpus[0].spans]
     for name in ("a.txt", "a", "a.xyz"):
-        with pytest.raises(DataError, match=r"a.*which of lines, conll.*--format"):
+        with pytest.raises(DataError, match=r"a.*which of lines, conll.*--to"):
             write(tmp_path / name, corpus)
 
 
@@ -275,6 +275,34 @@ def test_byte_order_mark_and_line_ends(tmp_path: Path, name: str, ends: str) -> 
     assert list(read(path, name)) == expected
     path.write_bytes(path.read_bytes().removesuffix(ends.encode()))
     assert list(read(path, name)) == expected
+
+
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_with_a_byte_order_mark(tmp_path: Path, name: str, encoding: str) -> None:
+    """More than is looked at to guess the format, with letters that take two, three and four bytes."""
+    path = tmp_path / FILES[name]
+    words = ["Ada", "sågł日本🦜", "x" * 2_000, "."]
+    write(path, [Sentence.from_words(words, [Span(0, 1, "PER")])] * 40, name)
+    expected, format = list(read(path)), detect(path)
+    for file in tmp_path.iterdir():
+        file.write_bytes(("\ufeff" + file.read_text(encoding="utf-8")).encode(encoding))
+    assert (list(read(path)), detect(path)) == (expected, format)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "end", "reason"),
+    [
+        ("utf-16-le", b"\x3d\xd8", "unexpected end of data"),
+        ("utf-16-be", b"\xdc\x00b\x00", "illegal encoding"),
+    ],
+)
+def test_broken_utf16_is_located(tmp_path: Path, encoding: str, end: bytes, reason: str) -> None:
+    text = "\ufeff" + "word\n" * 20_000
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding) + end)
+    message = rf"a\.txt, line 20001: not UTF-16, .*: {reason} at byte position {2 * len(text)} of"
+    with pytest.raises(DataError, match=message):
+        list(read(tmp_path / "a.txt", "text"))
 
 
 @pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])

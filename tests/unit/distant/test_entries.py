@@ -73,8 +73,9 @@ def test_formats_plain_packed_and_with_the_line_ends_and_marks_of_other_systems(
     top = 2 if format == "csv" else 1
     kinds = ("", "") if format == "phrases" else ("LOC", "ORG.company")
     expected = [(top, "Oslo", kinds[0]), (top + 1, "Acme Ltd", kinds[1])]
-    for content in (plain, plain.rstrip("\n"), plain.replace("\n", "\r\n"), "\ufeff" + plain):
-        raw = content.encode()
+    marked = "\ufeff" + plain
+    variants = [x.encode() for x in (plain, plain.rstrip("\n"), plain.replace("\n", "\r\n"), marked)]
+    for raw in (*variants, marked.encode("utf-16-le"), marked.encode("utf-16-be")):
         cut = len(raw) // 2
         members = gzip.compress(raw[:cut]) + gzip.compress(raw[cut:])
         for packed in (raw, gzip.compress(raw), members):
@@ -125,7 +126,7 @@ def test_columns_are_found_by_name(header: str, delimiter: str, put: Callable[..
 
 
 def test_a_header_is_one_only_on_the_first_line(put: Callable[..., Path]) -> None:
-    assert entries(put("x\tA\nsurface\ttype\n")) == [(1, "x", "A"), (2, "surface", "type")]
+    assert entries(put("x\tA\nsurface\tTYPE\n")) == [(1, "x", "A"), (2, "surface", "TYPE")]
     assert entries(put("type\tname\nLOC\tOslo\nA,B\tRome\n"), "autoner") == [
         (2, "Oslo", "LOC"),
         (3, "Rome", "A"),
@@ -507,6 +508,23 @@ def test_damaged_gzip_data(put: Callable[..., Path]) -> None:
         entries(put(packed + b"more"))
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_in_small_blocks(
+    encoding: str, pack: Callable[[bytes], bytes], put: Callable[..., Path]
+) -> None:
+    text = "\ufeff" + "".join(f"Łódź 🦜 {i}\tLOC\r\n" for i in range(50))
+    for block in (3, 7, 1 << 20):
+        with small_blocks(block):
+            assert entries(put(pack(text.encode(encoding)))) == [
+                (i + 1, f"Łódź 🦜 {i}", "LOC") for i in range(50)
+            ]
+    path = put(pack(text.encode(encoding) + b"\0"))
+    for skip in (False, True):
+        with pytest.raises(DataError, match=r"names\.txt, line 51: not UTF-16, .*: truncated data"):
+            entries(path, skip_broken=skip)
+
+
 def test_files_without_entries(put: Callable[..., Path], tmp_path: Path) -> None:
     for content in (
         "",
@@ -558,13 +576,19 @@ MANY_AUTONER = "".join(f"{('LOC', 'PER', 'A,B')[i % 3]}\tname {i}\n" for i in ra
         ("d.csv", MANY_TSV, "tsv"),
         ("d.txt", "Type\tName\n" + MANY_AUTONER, "tsv"),
         ("d.txt", "# ours\n\n" + MANY_AUTONER, "autoner"),
-        # Eight lines of one type say enough, seven do not, and one name with many types is no type.
         ("d.txt", "".join(f"LOC\tname {i}\n" for i in range(8)), "autoner"),
-        ("d.txt", "".join(f"LOC\tname {i}\n" for i in range(7)), "tsv"),
+        ("d.txt", "".join(f"LOC\tname {i}\n" for i in range(7)), "autoner"),
+        # One name with many types is no type.
         ("d.txt", "Paris\tLOC\nParis\tPER\nParis\tORG\nParis\tMISC\n", "tsv"),
         ("d.txt", "".join(f"name {i % 20}\tT{i}\n" for i in range(15)), "tsv"),
         ("d.txt", "".join(f"name {i}\tT{i % 20}\n" for i in range(40)), "tsv"),
         ("d.txt", "Oslo\nRome\tLOC\n", "tsv"),
+        ("d.txt", "Oslo\tLOC\nRome\t\n", "tsv"),
+        ("d.txt", "\tLOC\n", "tsv"),
+        # Two signs against one, and names of several words.
+        ("d.txt", "Rose\tPER\nRose\tFLOWER\n", "tsv"),
+        ("d.txt", "Acme Ltd\tCat\nZorro\tDog\n", "tsv"),
+        ("d.txt", "".join(f"NATO{i}\tAgency\n" for i in range(4)), "tsv"),
         ("d.txt", "Smith, Jo\nBerg, Al\n", "phrases"),
         ("d.txt", "{Oslo}\n", "phrases"),
         ("d.txt", "Os\rlo\n", "phrases"),
@@ -600,6 +624,50 @@ def test_unclear_columns_are_an_error_unless_the_format_is_given(
     first, second = content.split("\n")[0].split("\t")[:2]
     assert entries(path, "tsv")[0] == (1, first, second)
     assert entries(path, "autoner")[0] == (1, second, first)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("Oslo", "LOC"), ("Ada", "PER")],  # common types
+        [("Oslo", "Location"), ("Ada", "person")],
+        [("OSLO", "LOC"), ("NATO", "ORG.alliance")],
+        [("Oslo", "LOC")],
+        [("Ada", "Cat"), ("Bo", "Cat")],  # one column repeats
+        [("Ada", "Dog"), ("Bo", "Dog"), ("Ada", "Cat"), ("Cy", "Dog")],
+        [("fever", "SIGN"), ("aspirin", "PILL"), ("cough", "SIGN")],  # and is all capitals
+        [(f"Name {i}", f"T{i // 2}") for i in range(12)],
+    ],
+)
+def test_short_tables_that_can_be_told_both_ways_round(
+    rows: list[tuple[str, str]], put: Callable[..., Path]
+) -> None:
+    expected = [(n, name, kind) for n, (name, kind) in enumerate(rows, 1)]
+    assert entries(put("".join(f"{name}\t{kind}\n" for name, kind in rows))) == expected
+    assert entries(put("".join(f"{kind}\t{name}\n" for name, kind in rows))) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "sample"),
+    [
+        ("Cat\tAda\nDog\tOslo\n", "the first 2 lines column 1 has 2 different values, column 2 has 2"),
+        ("IBM\tvendor\nHP\tcustomer\n", "the first 2 lines"),  # acronyms, or types in capitals?
+        ("Agency\tUN\nAgency\tNATO\n", "the first 2 lines"),
+        ("UN\tAgency\nNATO\tAgency\n", "the first 2 lines"),
+        ("a body part\tarm\na body part\tleg\n", "the first 2 lines column 1 has 1 different values,"),
+        ("Cat\tAda\n", "line 1 column 1 has 1 different values,"),
+    ],
+)
+def test_short_tables_that_cannot_be_told(content: str, sample: str, put: Callable[..., Path]) -> None:
+    path = put(content)
+    for read in (detect_dictionary, entries):
+        with pytest.raises(DataError, match=rf"names\.txt: cannot tell which column .* in {sample}") as e:
+            read(path)
+        assert "--dictionary-format tsv" in str(e.value)
+        assert "(surface<TAB>type)" in str(e.value)
+    first, second = content.split("\n")[0].split("\t")
+    assert entries(path, "tsv")[0] == (1, first, second)
+    assert entries(put(f"type\tname\n{content}"))[0] == (2, second, first)
 
 
 def test_a_column_of_too_many_types_is_an_error_unless_the_format_is_given(put: Callable[..., Path]) -> None:

@@ -49,8 +49,9 @@ def labeller(tmp_path: Path) -> Callable[..., Labeller]:
         rows = [(n, t) for n, ts in (names or {}).items() for t in ([ts] if isinstance(ts, str) else ts)]
         (tmp_path / "names.tsv").write_text("".join(f"{n}\t{t}\n" for n, t in rows), encoding="utf-8")
         (tmp_path / "label.toml").write_text(config, encoding="utf-8")
-        dictionaries = options.pop("dictionaries", [tmp_path / "names.tsv"] if names else [])
-        settings = load_settings(tmp_path / "label.toml", dictionaries=dictionaries, **options)
+        if names and "dictionaries" not in options:
+            options = {"dictionaries": [tmp_path / "names.tsv"], "format": "tsv", **options}
+        settings = load_settings(tmp_path / "label.toml", **options)
         made = Labeller(settings)
         made.prepare(lambda: corpus)
         return made

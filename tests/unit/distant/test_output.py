@@ -112,7 +112,7 @@ def test_a_name_without_an_ending_is_a_folder(tmp_path: Path) -> None:
     assert Target(tmp_path / "data").file == tmp_path / "data" / "train.jsonl"
     (tmp_path / "data.v2").mkdir()
     assert Target(tmp_path / "data.v2").folder
-    with pytest.raises(RosterError, match=r"data\.xyz.*does not say which of"):
+    with pytest.raises(RosterError, match=r"data\.xyz.*does not tell which of"):
         Target(tmp_path / "data.xyz")
 
 

@@ -48,7 +48,7 @@ def test_counts() -> None:
     ]
     assert list(report.follow(rows)) == rows
     found = report.as_dict()
-    assert (found["sentences"], found["words"], found["labelled_sentences"]) == (4, 12, 3)
+    assert (found["sentences"], found["words"], found["labelled_sentences"]) == (3, 12, 3)
     assert (found["covered_words"], found["unknown_phrases"]) == (6, 1)
     assert list(found["types"].items()) == [
         ("LOC", {"labels": 2, "words": 2}),
@@ -61,6 +61,18 @@ def test_counts() -> None:
         ("Ada Lund", "PER", 1),
         ("Lund", "LOC,PER", 1),
     ]
+
+
+def test_items_of_a_knowledge_base_are_shown_by_name() -> None:
+    item = Mention(0, 1, "LOC", "LOC", "wikidata.kb", "http://www.wikidata.org/entity/Q585", name="Oslo")
+    sentence = Sentence.from_words(["Oslo"], [Span(0, 1, "LOC")])
+    one = Labelled(sentence, (Label(0, 1, ("LOC",), (item,)),))
+    report = Report()
+    for _ in report.follow([one]):
+        pass
+    assert report.as_dict()["top_entries"] == [{"entry": "Oslo", "label": "LOC", "count": 1}]
+    assert report.text().endswith("  Oslo 1")
+    assert provenance(0, one)[0]["evidence"][0]["entry"] == item.entry
 
 
 @st.composite
@@ -84,6 +96,7 @@ def test_counts_against_a_count_of_all(rows: list[Labelled]) -> None:
         pass
     typed = [(one, x) for one in rows for x in one.labels if x.types]
     assert report.words == sum(len(one.sentence.words) for one in rows)
+    assert report.sentences == sum(one.sentence.words != () for one in rows)
     assert report.labelled_sentences == len({id(one) for one, _ in typed})
     covered = {
         (i, w) for i, one in enumerate(rows) for x in one.labels if x.types for w in range(x.start, x.end)
@@ -186,6 +199,21 @@ def test_a_corpus_without_a_match(tmp_path: Path) -> None:
     assert "0 labels" in report.text()
     assert "0 words in 0 sentences" in Report().text()
     assert Report().as_dict()["words"] == 0
+
+
+def test_labels_for_types_that_no_source_has(tmp_path: Path) -> None:
+    names = "Oslo\tLOC.town\nAda\tPER\n"
+    labels = {"XYZ": "PLACE", "LOC.*": "LOC", "MISC.*": "", "DATE": "WHEN", "PER": "PER"}
+    report = labels_of(
+        tmp_path, names, "Then Ada saw Oslo on 3 May 1999 .", labels=labels, builtin=["DATE"]
+    ).report
+    assert report.warnings == [
+        "XYZ=PLACE has no effect: no entry has a type that matches XYZ; the types are LOC.town, PER",
+        "MISC.*= has no effect: no entry has a type that matches MISC.*; the types are LOC.town, PER",
+        "DATE=WHEN has no effect: no entry has a type that matches DATE; patterns have the label that the "
+        "pattern gives ([builtin] labels in a file for --config)",
+    ]
+    assert report.as_dict()["warnings"] == report.warnings
 
 
 def test_provenance_of_a_label_with_all_there_is_to_say() -> None:

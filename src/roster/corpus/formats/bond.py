@@ -12,7 +12,7 @@ from typing import Any
 
 from roster.corpus.formats.base import Format, Options, decode, encode
 from roster.corpus.formats.records import check_unicode
-from roster.corpus.formats.textfile import BOM, head, opened, undecodable, writer
+from roster.corpus.formats.textfile import BOM, head, opened, opened_text, undecodable, writer
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 
@@ -74,7 +74,7 @@ def _names(path: Path) -> dict[int, str]:
 
 def _load_names(file: Path) -> dict[str, int]:
     try:
-        names = json.loads(file.read_text(encoding="utf-8-sig"))
+        names = json.loads(file.read_bytes())  # which finds out the encoding
     except ValueError as error:
         raise DataError(f"expected a JSON object: {error}", path=file) from error
     if not isinstance(names, dict) or not all(type(number) is int for number in names.values()):
@@ -138,7 +138,7 @@ def _value(
 def _chunks(path: Path) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset, first = 0, True
-    with opened(path) as file:
+    with opened_text(path) as file:
         while True:
             raw = file.read(CHUNK)
             held = len(decoder.getstate()[0])

@@ -6,6 +6,7 @@ A sentence without words cannot be written in columns and is left out. `-DOCSTAR
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import dropwhile
 from pathlib import Path
 
 from roster.corpus.formats.base import Format, Options, TagError, decode, encode, plain
@@ -35,6 +36,23 @@ def detect(path: Path) -> bool:
         return False
     return all(TAG.fullmatch(columns[-1]) for columns in rows) and not all(
         TAG.fullmatch(row[0]) for row in rows
+    )
+
+
+def looks_like_dictionary(path: Path) -> bool:
+    """Whether a file has a name, a tab and a type on each line, and neither sentences nor tags.
+
+    No line between the first and the last is blank, no last column is O, and fewer than half of the last
+    columns have a prefix such as B- (a dictionary with the names last may list `B-52`).
+    """
+    lines = "\n".join(head(path)).rstrip().split("\n")
+    # Comments and blank lines above the entries are allowed in a dictionary.
+    entries = list(dropwhile(lambda line: "\t" not in line and (not line.strip() or line[0] == "#"), lines))
+    tags = [_columns(line)[-1] for line in entries if "\t" in line.strip()]
+    return (
+        len(tags) == len(entries) > 0
+        and "O" not in tags
+        and 2 * sum(TAG.fullmatch(tag) is not None for tag in tags) < len(tags)
     )
 
 

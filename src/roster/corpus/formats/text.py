@@ -1,26 +1,30 @@
-"""Plain text: each line a document of its own, or a folder of `.txt` files, each one document."""
+"""Plain text: each line a document of its own, or a folder of `.txt` files, each one document.
+
+Files in sub-folders belong to the folder, at any depth. Hidden files and folders are left out.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 
 from roster.corpus.formats import conll, lines, rawwords
 from roster.corpus.formats.base import Format, Options
 from roster.corpus.formats.records import documents
-from roster.corpus.formats.textfile import BOM, opened, read_lines, undecodable, writer
+from roster.corpus.formats.textfile import BOM, opened_text, read_lines, undecodable, writer
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 
 SUFFIXES = (".txt", ".text", ".md")
+SAMPLED = 5
+"""Files of a folder that are looked at to guess its format."""
 
 
 def detect(path: Path) -> bool:
     """Whatever is called text and is in no other format that uses such names."""
     if path.is_dir():
-        files = list(islice(path.glob("*.txt"), 5))
+        files = [path / name for name in files_of(path)[:SAMPLED]]
         return not lines.detect(path) and bool(files) and all(map(detect, files))
     return path.suffix.lower() in SUFFIXES and not any(
         form.detect(path) for form in (lines.FORMAT, conll.FORMAT, rawwords.FORMAT)
@@ -28,17 +32,23 @@ def detect(path: Path) -> bool:
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """Sentences of our tokenizer; `doc` is the number of the line, or the name of the file in a folder."""
+    """Sentences of our tokenizer; `doc` is the number of the line, or the path of the file in a folder."""
     if path.is_dir():
-        for file in sorted(path.glob("*.txt")):
-            yield from split(_whole(file), file.name)
+        for name in files_of(path):
+            yield from split(_whole(path / name), name.as_posix())
     else:
         for number, line in read_lines(path):
             yield from split(line, str(number))
 
 
+def files_of(folder: Path) -> list[Path]:
+    """The paths of the text files in a folder and its sub-folders, relative to it and sorted."""
+    names = (file.relative_to(folder) for file in folder.rglob("*.txt") if file.is_file())
+    return sorted(name for name in names if not any(part.startswith(".") for part in name.parts))
+
+
 def _whole(file: Path) -> str:
-    with opened(file) as handle:
+    with opened_text(file) as handle:
         raw = handle.read()
     try:
         return raw.decode("utf-8").removeprefix(BOM)

@@ -1,4 +1,4 @@
-"""Text files line by line: UTF-8, with errors that name the line and the byte.
+"""Text files line by line: UTF-8, or UTF-16 with a byte order mark, with errors that name line and byte.
 
 Only a line feed ends a line (with a carriage return before it or not). Python's own text mode and
 `str.splitlines` also break at U+2028, form feeds and the like, which occur inside real sentences.
@@ -6,17 +6,21 @@ Only a line feed ends a line (with a carriage return before it or not). Python's
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 from roster.errors import DataError
 from roster.files import atomic
 
 HEAD_BYTES = 1 << 16
 BOM = "\ufeff"
+UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""Encodings by the byte order mark at the start of a file."""
 FIELD = re.compile(r"[^ \t]+")
 
 
@@ -33,6 +37,63 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         yield file
 
 
+@contextmanager
+def opened_text(path: Path) -> Iterator[BinaryIO]:
+    """A text file in binary, as UTF-8 also where it is UTF-16."""
+    with opened(path) as file:
+        yield as_utf8(file, path)
+
+
+def as_utf8(file: BinaryIO, path: Path) -> BinaryIO:
+    """`file` itself, or a stream of its text in UTF-8 where it begins with a byte order mark of UTF-16.
+
+    The byte order mark stays, as that of UTF-8; `path` is what errors call the file.
+    """
+    # A peek, not a seek: a pipe can be read too.
+    encoding = UTF16.get(cast(io.BufferedReader, file).peek(2)[:2])
+    if encoding is None:
+        return file
+    return cast(BinaryIO, io.BufferedReader(_Transcoded(file, encoding, path)))
+
+
+class _Transcoded(io.RawIOBase):
+    """The text of a file of another encoding in UTF-8, a piece at a time."""
+
+    def __init__(self, file: BinaryIO, encoding: str, path: Path):
+        self._file, self._encoding, self._path = cast(io.BufferedReader, file), encoding, path
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = memoryview(b"")
+        self._line, self._offset = 1, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        raw = b" "
+        while raw and not self._ready:
+            raw = self._file.read1(HEAD_BYTES)
+            self._ready = memoryview(self._decoded(raw).encode())
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def _decoded(self, raw: bytes) -> str:
+        start = self._offset - len(self._decoder.getstate()[0])
+        try:
+            text = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start].decode(self._encoding)
+            raise DataError(
+                f"not UTF-16, although the file begins with its byte order mark: {error.reason} at byte "
+                f"position {start + error.start} of the file; save the file as UTF-8",
+                path=self._path,
+                line=self._line + before.count("\n"),
+            ) from error
+        self._line += text.count("\n")
+        self._offset += len(raw)
+        return text
+
+
 def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset: int) -> DataError:
     byte = error.object[error.start]
     return DataError(
@@ -45,14 +106,14 @@ def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset:
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end), one at a time."""
-    with opened(path) as file:
+    with opened(path) as file:  # `decoded` takes care of UTF-16
         yield from decoded(file, path)
 
 
 def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
     """The lines of an open file; `path` is what errors call it."""
     offset = 0
-    for number, raw in enumerate(file, 1):
+    for number, raw in enumerate(as_utf8(file, path), 1):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -67,7 +128,7 @@ def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
 
 def head(path: Path) -> list[str]:
     """The first lines, to guess a format from; bytes that are not UTF-8 are replaced, a cut line dropped."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         raw = file.read(HEAD_BYTES)
     lines = raw.decode("utf-8", errors="replace").removeprefix(BOM).split("\n")
     if len(raw) == HEAD_BYTES and len(lines) > 1:

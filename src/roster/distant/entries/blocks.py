@@ -15,7 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from roster.corpus.formats.textfile import BOM, opened, undecodable
+from roster.corpus.formats.textfile import BOM, as_utf8, opened, undecodable
 from roster.errors import DataError
 
 LONGEST_LINE = 1 << 20
@@ -86,6 +86,8 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 def read_blocks(file: BinaryIO, path: Path, broken: Broken) -> Iterator[Block]:
     """The lines of `file`, some thousands at a time; `path` is what errors call it."""
+    with _failures(path, 1):
+        file = as_utf8(file, path)
     line, offset = 1, 0
     rest = b""
     inside_long_line = False
@@ -122,8 +124,15 @@ def read_blocks(file: BinaryIO, path: Path, broken: Broken) -> Iterator[Block]:
 
 
 def _read(file: BinaryIO, path: Path, line: int) -> bytes:
-    try:
+    with _failures(path, line):
         return file.read(BLOCK_BYTES)
+
+
+@contextmanager
+def _failures(path: Path, line: int) -> Iterator[None]:
+    """What can go wrong in reading, as errors for the user."""
+    try:
+        yield
     except EOFError as error:
         message = "the gzip data end too early at or after this line; get the whole file again"
         raise DataError(message, path=path, line=line) from error

@@ -12,7 +12,16 @@ from roster.errors import DataError
 SAMPLE_LINES = 200
 FAR_FEWER = 4
 FEWEST_FOR_AUTONER = 8
-FEWEST_FOR_DOUBT = 20
+SHORT_FILE = 20
+_COMMON = """
+per pers person loc location place org organization organisation misc miscellaneous
+gpe norp fac facility product event work_of_art law language date time percent money quantity ordinal
+cardinal city country state region company institution team brand artist author book film movie song
+gene protein dna rna disease chemical drug species organism cell cell_line cell_type tissue anatomy
+symptom treatment test problem
+"""
+COMMON_TYPES = frozenset(_COMMON.split())
+"""Types of well-known data sets in lower case: a column of these alone is the column of types."""
 
 _JSON = re.compile(r'\s*\{\s*"')
 _TYPE_NAMES = re.compile(r"[^\W\d][\w.:/-]{0,39}(\s*,\s*[^\W\d][\w.:/-]{0,39})*")
@@ -56,19 +65,84 @@ def _by_name(block: Block) -> str | None:
 def _which_column(rows: list[list[str]], block: Block) -> str:
     """`tsv` (name, type) or `autoner` (type, name) for a table without a header.
 
-    A few lines say little, and are `tsv`. Where column 1 has far fewer different values than column 2 the
-    type is in column 1, if its values look like names of types; if they do not, we cannot tell. Nor can we
-    where column 2 has more different values than half the lines: those are hardly types.
+    A column of well-known types alone holds the types. Else, where column 1 has far fewer different values
+    than column 2, the type is in column 1 if its values look like types. Other short files are left to
+    `_of_short_table`. In a longer file the type is in column 2 unless more than half of its values differ.
+    Everything else is an error.
     """
-    first, second = len({row[0] for row in rows}), len({row[1] for row in rows})
-    if len(rows) >= FEWEST_FOR_AUTONER and first * FAR_FEWER <= second:
-        if all(_TYPE_NAMES.fullmatch(row[0].strip()) for row in rows):
-            return "autoner"
-    elif len(rows) < FEWEST_FOR_DOUBT or second * 2 <= len(rows):
-        return "tsv"
+    cells = [(row[0].strip(), row[1].strip()) for row in rows]
+    # A line with an empty cell is broken: the reader reports it, and the guess leaves it out.
+    full = [row for row in cells if all(row)]
+    first, second = map(list, zip(*(full or cells), strict=True))
+    one, two = len(set(first)), len(set(second))
+    found: str | None
+    if _are_common_types(first) != _are_common_types(second):
+        found = "autoner" if _are_common_types(first) else "tsv"
+    elif len(rows) >= FEWEST_FOR_AUTONER and one * FAR_FEWER <= two:
+        found = "autoner" if _look_like_types(first) else None
+    elif len(rows) < SHORT_FILE:
+        found = _of_short_table(first, second)
+    else:
+        found = "tsv" if two * 2 <= len(rows) else None
+    if found:
+        return found
+    sample = "line 1" if len(rows) == 1 else f"the first {len(rows)} lines"
     raise DataError(
-        f"cannot tell which column holds the type: in the first {len(rows)} lines column 1 has {first} "
-        f"different values, column 2 has {second}; say --dictionary-format tsv for name<TAB>type, autoner "
+        f"cannot tell which column holds the type: in {sample} column 1 has {one} "
+        f"different values, column 2 has {two}; say --dictionary-format tsv for name<TAB>type, autoner "
         "for type<TAB>name, or name the columns in a first line (surface<TAB>type)",
         path=block.path,
     )
+
+
+def _of_short_table(first: list[str], second: list[str]) -> str | None:
+    """The format of a table of few lines, from its two columns; None if it cannot be told.
+
+    Three signs mark the column of the types: it has fewer different values than the other column, it alone
+    is all capitals, it alone has a well-known type. The majority of the signs decides. `autoner` needs the
+    first of them, because capitals in column 1 are often acronyms. Without any sign the format is `tsv` if
+    column 2 has single words only and column 1 has not.
+
+    >>> _of_short_table(["Ada", "Bo"], ["Cat", "Cat"]), _of_short_table(["Cat", "Cat"], ["Ada", "Bo"])
+    ('tsv', 'autoner')
+    >>> _of_short_table(["Ada", "Bo"], ["CAT", "DOG"]), _of_short_table(["Ada", "Bo"], ["Cat", "Dog"])
+    ('tsv', None)
+    """
+    one, two = len(set(first)), len(set(second))
+    if two * FAR_FEWER <= one:
+        return "tsv"
+    signs = [(one < two, two < one)]
+    signs += [(test(first), test(second)) for test in (_are_capitals, _have_common_types)]
+    # Each pair has one vote: for column 2, for column 1 (-1), or for neither.
+    votes = sum(right - left for left, right in signs)
+    if votes > 0:
+        return "tsv"
+    if votes < 0:
+        return "autoner" if one < two and _look_like_types(first) else None
+    undecided = not any(left != right for left, right in signs)
+    return "tsv" if undecided and _look_like_types(second) and not _look_like_types(first) else None
+
+
+def _look_like_types(values: list[str]) -> bool:
+    return all(map(_TYPE_NAMES.fullmatch, values))
+
+
+def _are_capitals(values: list[str]) -> bool:
+    return _look_like_types(values) and all(part.isupper() for part in _top_types(values))
+
+
+def _are_common_types(values: list[str]) -> bool:
+    return all(map(_is_common, _top_types(values)))
+
+
+def _have_common_types(values: list[str]) -> bool:
+    return any(map(_is_common, _top_types(values)))
+
+
+def _is_common(kind: str) -> bool:
+    return kind.casefold().replace("-", "_") in COMMON_TYPES
+
+
+def _top_types(values: list[str]) -> set[str]:
+    """The types in a column, without what follows a dot, colon or slash (`ORG` of `ORG.company`)."""
+    return {re.split(r"[.:/]", kind.strip())[0] for value in set(values) for kind in value.split(",")}
