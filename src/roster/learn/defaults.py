@@ -23,7 +23,7 @@ BASE_RATE, BASE_WIDTH, MOST_RATE = 5e-5, 768, 4e-4
 """A base-sized encoder is fine-tuned at this rate. Narrower ones take higher rates, at most the last."""
 UNTRAINED_RATE = 1e-3
 """Of an encoder without pre-training."""
-STEPS, FEWEST_STEPS = 1500, 300
+STEPS, FEWEST_STEPS = 2000, 300
 """A member is trained for about so many steps; where sentences are few, no less than the second."""
 MOST_EPOCHS, MOST_EPOCHS_OF_FEW = 12, 60
 """Beyond the first a member only memorises its labels; few sentences may need more to reach
@@ -176,8 +176,8 @@ def learning_rate(facts: Facts) -> float:
 def epochs_for(steps: int, per_epoch: int, fewest_steps: int = FEWEST_STEPS) -> int:
     """Passes for about so many steps: some for a large corpus, and no more than help with a small one.
 
-    >>> [epochs_for(1500, n) for n in (4, 12, 36, 440, 1873, 31250)]
-    [60, 25, 12, 3, 2, 1]
+    >>> [epochs_for(2000, n) for n in (4, 12, 36, 440, 1873, 31250)]
+    [60, 25, 12, 5, 2, 1]
     """
     least = 3 if per_epoch <= 600 else 2 if per_epoch <= 4000 else 1
     found = min(MOST_EPOCHS, max(least, round(steps / per_epoch)))
@@ -209,7 +209,7 @@ def _roster(config: Config, facts: Facts, given: Collection[str]) -> dict[str, A
         "noise_robust.folds": True,
         "noise_robust.balance": True,
         "noise_robust.repair": True,
-        "noise_robust.remove_entities": 0.5,
+        "noise_robust.remove_entities": 1.0,
         "ensemble.start": "member",
         "ensemble.epochs": max(1, round(epochs / 3)),
         "ensemble.learning_rate": rate,

@@ -56,6 +56,18 @@ def label_weights(
     return w_e, w_t
 
 
+def name_less_than_half(e: Tensor, labels: Tensor) -> bool:
+    """Whether a model finds more entity words among those labelled O than there are entity labels.
+
+    The dictionary then lacks most names, and the few entity labels that there are should all be learned.
+
+    >>> labels = torch.tensor([1, 0, 0, 0])
+    >>> [name_less_than_half(torch.tensor(e), labels) for e in ([0.9, 0.8, 0.7, 0.1], [0.1, 0.8, 0.2, 0.1])]
+    [True, False]
+    """
+    return bool(((labels == 0) & (e > 0.5)).sum() > (labels > 0).sum())
+
+
 def words_of_phrases(sentences: Iterable[Sentence]) -> np.ndarray:
     """A mask of the words that have no label but lie in a phrase of unknown type: maybe an entity, maybe not.
 

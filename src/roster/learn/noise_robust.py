@@ -13,7 +13,7 @@ from torch import Tensor
 
 from roster.config import NoiseRobust
 from roster.learn.gold import Gold
-from roster.learn.label_removal import dropped_o, label_weights
+from roster.learn.label_removal import dropped_o, label_weights, name_less_than_half
 from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import noise_robust_loss
 from roster.learn.masking import Disguise
@@ -134,8 +134,8 @@ class NoiseRobustObjective(Objective):
         types = int(labels.max(initial=0))
         self.typed = torch.zeros(2, len(seeds), max(1, types), device=corpus.device)
         """The same by type: how many entity words it was taught, and how many of them had the right type."""
-        self.switches: list[list[int]] = [[] for _ in seeds]
-        """Of each model the steps at which it went on to GCE, or back."""
+        self.switches = torch.full((len(seeds), 2 * CHECKS), -1.0, device=corpus.device)
+        """Of each model the steps at which it went on to GCE, or back, at most one a check; then -1."""
 
     def prepare(self, models: Models, step: int, coming: Coming) -> None:
         """Before batch number `step`: w_i <- 1[f_{i, y_i} > tau] of the words until the next time."""
@@ -150,9 +150,9 @@ class NoiseRobustObjective(Objective):
             if not removes[member]:
                 continue
             labels, fixed = self.labels[words], self.gold.fixed[words]
-            w_e, w_t = label_weights(
-                *split_joint(p), labels, c.tau, c.keep_minority, self.remove_entities[member], c.repair
-            )
+            e, r = split_joint(p)
+            entities = self.remove_entities[member] and not (c.repair and name_less_than_half(e, labels))
+            w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, entities, c.repair)
             self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
             self.w_t[member, words] = torch.where(fixed, 1.0, w_t) * self.learned[member, words]
 
@@ -192,7 +192,7 @@ class NoiseRobustObjective(Objective):
     def _switch(self, member: int, q: float, step: int) -> None:
         if float(self.q[member]) != q:
             self.q[member] = q
-            self.switches[member].append(step)
+            self.switches[member, int((self.switches[member] >= 0).sum())] = step
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
         ((b, z),) = outputs
@@ -217,12 +217,13 @@ class NoiseRobustObjective(Objective):
             "kept_type_labels": round(float(self.w_t[member][entity].mean()), 4),
             "kept_o_labels": round(float(kept_o.mean()), 4) if len(kept_o) else 0.0,
             "o_weight": round(float(self.o_weight[member]), 4),
-            "switches": self.switches[member],
+            "switches": [int(step) for step in self.switches[member].tolist() if step >= 0],
         }
 
     def state(self) -> dict[str, Tensor]:
         return {"w_e": self.w_e, "w_t": self.w_t, "q": self.q, "q_types": self.q_types,
-                "o_weight": self.o_weight, "tally": self.tally, "typed": self.typed}  # fmt: skip
+                "o_weight": self.o_weight, "tally": self.tally, "typed": self.typed,
+                "switches": self.switches}  # fmt: skip
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         for name, tensor in self.state().items():

@@ -92,7 +92,7 @@ def test_robust_settings_where_labels_may_be_wrong() -> None:
     assert own.balance
     assert own.repair
     assert 0 < own.plain_types < 1
-    assert 0 < own.remove_entities < 1
+    assert own.remove_entities == 1
     assert settled(TINY).ensemble.start == "member"
     assert own.mask_inputs > 0
     assert settled(replace(TINY, masks=False)).noise_robust.mask_inputs == 0

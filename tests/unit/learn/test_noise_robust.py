@@ -299,6 +299,29 @@ def test_type_accuracy_is_a_mean_over_types() -> None:
     assert float(found[1]) < TYPED or float(found[1]) == pytest.approx(0.0)
 
 
+@pytest.mark.parametrize(("repair", "kept"), [(True, True), (False, False)])
+def test_few_entity_labels_are_all_kept(repair: bool, kept: bool, task: Task) -> None:
+    """Of a model that finds more entity words than there are labels, though it doubts the labelled ones; as
+    long as it does."""
+    objective = objective_of(
+        task, (0, 1), remove_labels=True, tau=0.7, remove_entities=1.0, repair=repair, drop_o=0.0
+    )
+    entity = objective.labels > 0
+    doubted = torch.nonzero(entity).squeeze(1)[:3]
+    finds, finds_not = (torch.where(entity, 0.9, e) for e in (0.6, 0.2))
+    for e in (finds, finds_not):
+        e[doubted] = 0.4
+    right = torch.nn.functional.one_hot((objective.labels - 1).clamp_min(0), 2) * 0.8 + 0.1
+    p = torch.stack([torch.cat([1 - e.unsqueeze(1), e.unsqueeze(1) * right], 1) for e in (finds, finds_not)])
+    assert (~entity).sum() > entity.sum()
+    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
+    assert objective.w_e[0, doubted].bool().all() == kept
+    assert not objective.w_e[1, doubted].any()
+    objective.prepare(Says(p.flip(0)), 10, everything)  # type: ignore[arg-type]
+    assert not objective.w_e[0, doubted].any()
+    assert objective.w_e[1, doubted].bool().all() == kept
+
+
 def test_state_and_back(task: Task) -> None:
     """A resumed stage goes on as the one that was stopped, in place: a captured step reads where it read."""
     options: dict[str, Any] = {"repair": True, "balance": True, "remove_labels": True, "tau": 0.3}
@@ -306,7 +329,7 @@ def test_state_and_back(task: Task) -> None:
     n, every = task.corpus.n_words, objective.check_every
     p = torch.from_numpy(np.random.default_rng(0).dirichlet([2.0, 0.5, 0.5], size=(2, n)).astype(np.float32))
     objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
-    check(objective, 30 * every, 0.01, 0.4)
+    check(objective, 30 * every, 0.01, 0.4)  # the first goes back to cross entropy
     seen(objective, 0.2, 0.3)
     places = {name: tensor.data_ptr() for name, tensor in other.state().items()}
     other.load_state({name: tensor.clone() for name, tensor in objective.state().items()})

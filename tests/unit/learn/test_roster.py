@@ -18,6 +18,7 @@ from roster.learn.folds import make_folds
 from roster.learn.holdout import sentence_starts
 from roster.learn.roster import (
     Trained,
+    _finds_more_names,
     closest_member,
     distil,
     learned_share,
@@ -89,6 +90,38 @@ def test_names_held_out_are_not_what_a_member_has_to_learn() -> None:
     assert 0 < out.sum() < 20
     assert learned_share(certain(np.where(out, 0, 1)), folds, 2, starts) == 1.0
     assert learned_share(certain(np.where(out, 1, 0)), folds, 2, starts) == 0.0
+
+
+def test_the_better_of_both_goes_finds_more_of_the_names_held_out(toy: list[Sentence]) -> None:
+    names = [Sentence.from_words([f"A{i}"], [Span(0, 1, "PER")]) for i in range(40)]
+    folds, starts = make_folds(names, TYPES, 5, 1), sentence_starts(names)
+    out = folds.held_out(2)
+    first, again = certain(np.where(out, 1, 0)), certain(np.where(out, 0, 1))
+    assert _finds_more_names(first, again, folds, 2, starts)
+    assert not _finds_more_names(again, first, folds, 2, starts)
+    assert not _finds_more_names(first, first, folds, 2, starts)
+    none = make_folds(toy, TYPES, 0, 0)  # no name is held out: nothing speaks for the first
+    labels = np.concatenate([row(s) for s in toy])
+    assert not _finds_more_names(certain(labels), certain(0 * labels), none, 0, sentence_starts(toy))
+
+
+@pytest.mark.parametrize("first_is_better", [True, False])
+def test_which_go_of_a_member_is_kept(
+    first_is_better: bool, tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy)
+    models = task.engine.take([task.new_model("two-heads", 0)])
+    first, again = (
+        Trained(torch.from_numpy(certain(labels)).half().unsqueeze(0), {}, models, [{}])
+        for labels in (0 * task.labels, task.labels)
+    )
+    monkeypatch.setattr(roster, "_train", lambda *_, **__: again)
+    monkeypatch.setattr(roster, "_finds_more_names", lambda *_: first_is_better)
+    roster._finish_member(task, run, member_folds(task, 2), 1, first, 0, {"seconds": 1.0})
+    kept = first if first_is_better else again
+    assert torch.equal(run.tensors("member-1")["train"], kept.p[0])
+    assert run.results["stages"]["member-1"]["trained_again"] is not first_is_better
+    assert ("that model is kept" in log_of(run)) == first_is_better
 
 
 def test_the_time_of_a_member_is_that_of_both_goes(
