@@ -7,7 +7,7 @@ needed for that; a stage that loses what came before is undone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,18 +62,25 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
 
 
 @dataclass(frozen=True)
-class Trained:
-    """Some of the K models after training: distributions over the training words and the splits, and
-    weights."""
+class Member:
+    """One of the K models after training: its distributions over the training words and the splits, and its
+    place among the models that hold its weights."""
 
     p: torch.Tensor
     splits: Mapping[str, np.ndarray]
     models: Models
-    facts: Sequence[dict[str, Any]]
+    place: int
+    facts: Mapping[str, Any]
+
+    @property
+    def classes(self) -> np.ndarray:
+        found: np.ndarray = self.p.numpy().argmax(-1)
+        return found
 
 
 def train_members(task: Task, run: Run, k: int) -> None:
-    """The K models, as many in step as the engine takes; what stays of each is its distribution."""
+    """The K models, as many in step as the engine takes. What stays of each is its distribution, and of those
+    in step the weights of the one closest to their mean, which distillation may begin with."""
     folds = member_folds(task, k)
     left = [member for member in range(k) if not run.finished(f"member-{member}")]
     size = task.engine.at_once
@@ -84,8 +91,11 @@ def train_members(task: Task, run: Run, k: int) -> None:
         cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
         if len(members) > 1:
             cost["at_once"] = len(members)
-        for i, member in enumerate(members):
-            _finish_member(task, run, folds, member, trained, i, cost)
+        found = [_repair(task, run, folds, n, one, cost) for n, one in zip(members, trained, strict=True)]
+        mean = mean_distribution(one.p.numpy() for one in found).argmax(-1)
+        closest = int(np.argmax([agreement(one.classes, mean) for one in found]))
+        for i, (member, one) in enumerate(zip(members, found, strict=True)):
+            _finish_member(task, run, member, one, keep_weights=i == closest)
 
 
 def member_folds(task: Task, k: int) -> Folds:
@@ -96,7 +106,7 @@ def member_folds(task: Task, k: int) -> Folds:
 
 def _train(
     task: Task, run: Run, folds: Folds, members: Sequence[int], config: NoiseRobust, again: bool = False
-) -> Trained:
+) -> list[Member]:
     seeds = [derive(task.config.seed, "member", member, *(["again"] if again else [])) for member in members]
     models = [task.new_model("two-heads", seed) for seed in seeds]
     schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
@@ -114,56 +124,63 @@ def _train(
     )
     stage = "+".join(f"member-{member}" for member in members) + ("-again" if again else "")
     trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
-    found = [{**facts[i], **objective.facts(i)} for i in range(len(members))]
-    return Trained(trained.read(task.corpus).half().cpu(), task.read_splits(trained), trained, found)
+    p, splits = trained.read(task.corpus).half().cpu(), task.read_splits(trained)
+    return [
+        Member(p[i], {name: q[i] for name, q in splits.items()}, trained, i, {**seen, **objective.facts(i)})
+        for i, seen in enumerate(facts)
+    ]
 
 
-def _finish_member(
-    task: Task, run: Run, folds: Folds, member: int, trained: Trained, i: int, cost: Mapping[str, Any]
-) -> None:
-    """Keeps a member; one that does not find what it was taught is trained again first."""
-    name, config, more = f"member-{member}", task.config.noise_robust, {}
-    learned = learned_share(trained.p[i].numpy(), folds, member, task.starts)
-    if config.repair and learned < LEARNED:
-        run.log(f"{name} finds {learned:.0%} of its labels; it is trained again with cross entropy")
-        with timed("members") as clock:
-            again = _train(task, run, folds, [member], repaired(config, task.steps_per_epoch()), again=True)
-        seconds = round(cost["seconds"] + clock.facts["seconds"], 3)
-        more = {**clock.facts, "seconds": seconds, "trained_again": True}
-        if not _finds_more_names(trained.p[i].numpy(), again.p[0].numpy(), folds, member, task.starts):
-            trained, i = again, 0
-        else:
-            run.log(f"{name} found more of the names held out of it the first time; that model is kept")
-            more["trained_again"] = False
-    found = {split: q[i] for split, q in trained.splits.items()}
-    kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in found.items()}
-    kept["train"] = trained.p[i]
+def _repair(
+    task: Task, run: Run, folds: Folds, member: int, trained: Member, cost: Mapping[str, Any]
+) -> Member:
+    """A member as it was trained; one that does not find what it was taught is trained again."""
+    name, config = f"member-{member}", task.config.noise_robust
+    trained = replace(trained, facts={**trained.facts, **cost})
+    learned = learned_share(trained.classes, folds, member, task.starts)
+    if not config.repair or learned >= LEARNED:
+        return trained
+    run.log(f"{name} finds {learned:.0%} of its labels; it is trained again with cross entropy")
+    with timed("members") as clock:
+        (again,) = _train(task, run, folds, [member], repaired(config, task.steps_per_epoch()), again=True)
+    seconds = round(cost["seconds"] + clock.facts["seconds"], 3)
+    kept, more = again, {**clock.facts, "seconds": seconds, "trained_again": True}
+    if _finds_more_names(trained.classes, again.classes, folds, member, task.starts):
+        run.log(f"{name} found more of the names held out of it the first time; that model is kept")
+        kept, more = trained, {**more, "trained_again": False}
+    return replace(kept, facts={**kept.facts, **cost, **more})
+
+
+def _finish_member(task: Task, run: Run, member: int, trained: Member, keep_weights: bool) -> None:
+    name, ensemble = f"member-{member}", task.config.ensemble
+    kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in trained.splits.items()}
+    kept["train"] = trained.p
     weights = None
-    if not task.config.ensemble.enabled:
-        kept = dict(trained.models.state_dict(i))
-    elif task.config.ensemble.start == "member":
-        weights = trained.models.state_dict(i)
-    scores = task.score(found, TwoHeads.kind)
-    run.finish(name, {**trained.facts[i], **cost, **more, "scores": scores}, kept, weights=weights)
-    if finds_nothing(trained.p[i].numpy()):
+    if not ensemble.enabled:
+        kept = dict(trained.models.state_dict(trained.place))
+    elif ensemble.start == "member" and keep_weights:
+        weights = trained.models.state_dict(trained.place)
+    scores = task.score(trained.splits, TwoHeads.kind)
+    run.finish(name, {**trained.facts, "scores": scores}, kept, weights=weights)
+    if finds_nothing(trained.p.numpy()):
         run.log(f"{name} finds no entity in its own training text; more labels or more epochs may help")
 
 
-def learned_share(p: np.ndarray, folds: Folds, member: int, starts: np.ndarray) -> float:
-    """The share of the mentions a member was taught that it finds, from its distributions."""
+def learned_share(classes: np.ndarray, folds: Folds, member: int, starts: np.ndarray) -> float:
+    """The share of the mentions a member was taught that it finds, from the class of every word."""
     taught = ~folds.held_out_mentions(member)
-    found = found_mentions(p.argmax(-1), folds.mentions, starts)[taught]
+    found = found_mentions(classes, folds.mentions, starts)[taught]
     return float(found.mean()) if len(found) else 1.0
 
 
 def _finds_more_names(
-    p: np.ndarray, other: np.ndarray, folds: Folds, member: int, starts: np.ndarray
+    classes: np.ndarray, other: np.ndarray, folds: Folds, member: int, starts: np.ndarray
 ) -> bool:
-    """Whether distributions find more of the names held out of a member than others do, averaged by name."""
+    """Whether classes of words find more of the names held out of a member than others do, mean by name."""
     which = folds.held_out_mentions(member)
     one, two = (
-        shares_by_name(found_mentions(x.argmax(-1), folds.mentions, starts), folds.mentions, which)
-        for x in (p, other)
+        shares_by_name(found_mentions(x, folds.mentions, starts), folds.mentions, which)
+        for x in (classes, other)
     )
     return bool(len(one)) and float(one.mean()) > float(two.mean())
 
@@ -211,8 +228,9 @@ def _hold_out(task: Task, k: int, members: Sequence[np.ndarray]) -> dict[str, An
 
 
 def closest_member(run: Run, k: int, target: np.ndarray) -> tuple[str, float]:
-    """The member that agrees best with the classes `target`, and its agreement."""
-    names = [f"member-{member}" for member in range(k)]
+    """Of the members whose weights are kept, the one that agrees best with the classes `target`, and its
+    agreement."""
+    names = [name for member in range(k) if run.has_weights(name := f"member-{member}")]
     agreements = [agreement(run.tensors(name)["train"].numpy().argmax(-1), target) for name in names]
     best = int(np.argmax(agreements))
     return names[best], agreements[best]

@@ -181,6 +181,10 @@ class Run:
         except ModelError as error:
             raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
 
+    def has_weights(self, stage: str) -> bool:
+        self._settle()
+        return (self.points / f"{_weights_of(stage)}.safetensors").exists()
+
     def weights(self, stage: str) -> dict[str, Tensor]:
         """The weights of a finished stage that has predictions beside them."""
         return self.tensors(_weights_of(stage))

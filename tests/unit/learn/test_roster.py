@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from roster.learn import roster
 from roster.learn.folds import make_folds
 from roster.learn.holdout import sentence_starts
 from roster.learn.roster import (
-    Trained,
+    LEARNED,
+    Member,
     _finds_more_names,
     closest_member,
     distil,
@@ -69,11 +71,11 @@ def log_of(run: Run) -> str:
 def test_the_share_of_its_labels_that_a_member_learned(toy: list[Sentence]) -> None:
     folds, starts = make_folds(toy, TYPES, 0, 0), sentence_starts(toy)
     labels = np.concatenate([row(s) for s in toy])
-    assert learned_share(certain(labels), folds, 0, starts) == 1.0
-    assert learned_share(certain(0 * labels), folds, 0, starts) == 0.0
+    assert learned_share(labels, folds, 0, starts) == 1.0
+    assert learned_share(0 * labels, folds, 0, starts) == 0.0
     only = np.where(labels == 1, 1, 0)
     people = (folds.mentions.label == 1).mean()
-    assert learned_share(certain(only), folds, 0, starts) == pytest.approx(people)
+    assert learned_share(only, folds, 0, starts) == pytest.approx(people)
 
 
 def row(sentence: Sentence) -> np.ndarray:
@@ -88,21 +90,28 @@ def test_names_held_out_are_not_what_a_member_has_to_learn() -> None:
     folds, starts = make_folds(names, TYPES, 5, 1), sentence_starts(names)
     out = folds.held_out(2)
     assert 0 < out.sum() < 20
-    assert learned_share(certain(np.where(out, 0, 1)), folds, 2, starts) == 1.0
-    assert learned_share(certain(np.where(out, 1, 0)), folds, 2, starts) == 0.0
+    assert learned_share(np.where(out, 0, 1), folds, 2, starts) == 1.0
+    assert learned_share(np.where(out, 1, 0), folds, 2, starts) == 0.0
 
 
 def test_the_better_of_both_goes_finds_more_of_the_names_held_out(toy: list[Sentence]) -> None:
     names = [Sentence.from_words([f"A{i}"], [Span(0, 1, "PER")]) for i in range(40)]
     folds, starts = make_folds(names, TYPES, 5, 1), sentence_starts(names)
     out = folds.held_out(2)
-    first, again = certain(np.where(out, 1, 0)), certain(np.where(out, 0, 1))
+    first, again = np.where(out, 1, 0), np.where(out, 0, 1)
     assert _finds_more_names(first, again, folds, 2, starts)
     assert not _finds_more_names(again, first, folds, 2, starts)
     assert not _finds_more_names(first, first, folds, 2, starts)
     none = make_folds(toy, TYPES, 0, 0)  # no name is held out: nothing speaks for the first
     labels = np.concatenate([row(s) for s in toy])
-    assert not _finds_more_names(certain(labels), certain(0 * labels), none, 0, sentence_starts(toy))
+    assert not _finds_more_names(labels, 0 * labels, none, 0, sentence_starts(toy))
+
+
+def trained_as(task: Task, *classes: np.ndarray) -> list[Member]:
+    """Members trained in step that find these classes."""
+    models = task.engine.take([task.new_model("two-heads", 0)])
+    found = [torch.from_numpy(certain(x)).half() for x in classes]
+    return [Member(p, {}, models, 0, {"number": i}) for i, p in enumerate(found)]
 
 
 @pytest.mark.parametrize("first_is_better", [True, False])
@@ -110,35 +119,39 @@ def test_which_go_of_a_member_is_kept(
     first_is_better: bool, tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = task_of(tiny, toy)
-    models = task.engine.take([task.new_model("two-heads", 0)])
-    first, again = (
-        Trained(torch.from_numpy(certain(labels)).half().unsqueeze(0), {}, models, [{}])
-        for labels in (0 * task.labels, task.labels)
-    )
-    monkeypatch.setattr(roster, "_train", lambda *_, **__: again)
+    first, again = trained_as(task, 0 * task.labels, task.labels)
+    monkeypatch.setattr(roster, "_train", lambda *_, **__: [again])
     monkeypatch.setattr(roster, "_finds_more_names", lambda *_: first_is_better)
-    roster._finish_member(task, run, member_folds(task, 2), 1, first, 0, {"seconds": 1.0})
-    kept = first if first_is_better else again
-    assert torch.equal(run.tensors("member-1")["train"], kept.p[0])
-    assert run.results["stages"]["member-1"]["trained_again"] is not first_is_better
+    kept = roster._repair(task, run, member_folds(task, 2), 1, first, {"seconds": 50.0})
+    assert torch.equal(kept.p, (first if first_is_better else again).p)
+    assert kept.facts["number"] == (0 if first_is_better else 1)
+    assert kept.facts["trained_again"] is not first_is_better
+    assert 50 <= kept.facts["seconds"] < 60  # of both goes
+    assert ("member-1 finds 0% of its labels" in log_of(run)) is True
     assert ("that model is kept" in log_of(run)) == first_is_better
 
 
-def test_the_time_of_a_member_is_that_of_both_goes(
+def test_a_member_that_learned_is_not_trained_again(tiny: Path, toy: list[Sentence], run: Run) -> None:
+    task = task_of(tiny, toy)
+    half = np.where(np.arange(len(task.labels)) < 0.6 * len(task.labels), task.labels, 0)
+    (good,) = trained_as(task, half)
+    assert LEARNED < roster.learned_share(half, member_folds(task, 2), 1, task.starts) < 1
+    kept = roster._repair(task, run, member_folds(task, 2), 1, good, {"seconds": 5.0})
+    assert (kept.p is good.p, kept.facts) == (True, {"number": 0, "seconds": 5.0})
+
+
+def test_of_members_in_step_the_closest_to_their_mean_keeps_its_weights(
     tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = task_of(tiny, toy)
-    models = task.engine.take([task.new_model("two-heads", 0)])
-    good, nothing = (
-        Trained(torch.from_numpy(certain(labels)).half().unsqueeze(0), {}, models, [{}])
-        for labels in (task.labels, 0 * task.labels)
-    )
-    monkeypatch.setattr(roster, "_train", lambda *_, **__: good)
-    roster._finish_member(task, run, member_folds(task, 2), 1, nothing, 0, {"seconds": 50.0})
-    facts = run.results["stages"]["member-1"]
-    assert facts["trained_again"]
-    assert 50 <= facts["seconds"] < 60
-    assert torch.equal(run.tensors("member-1")["train"], good.p[0])
+    task = task_of(tiny, toy, **{"ensemble.models": 3})
+    task.engine = replace(task.engine, at_once=3)  # type: ignore[type-var]
+    half = np.where(np.arange(len(task.labels)) < 0.6 * len(task.labels), task.labels, 0)
+    members = trained_as(task, half, task.labels, np.where(task.labels > 0, 1, 0))
+    monkeypatch.setattr(roster, "_train", lambda *_, **__: members)
+    monkeypatch.setattr(roster, "_repair", lambda task, run, folds, n, one, cost: one)
+    roster.train_members(task, run, 3)
+    assert [run.has_weights(f"member-{i}") for i in range(3)] == [False, True, False]
+    assert closest_member(run, 3, task.labels)[0] == "member-1"
 
 
 def test_members_that_find_nothing_have_no_part_in_the_mean(
