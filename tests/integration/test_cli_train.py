@@ -263,13 +263,13 @@ def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp
 
 @pytest.mark.parametrize("start", ["member", "pretrained"])
 def test_what_the_ensemble_model_begins_with(start: str, short: Callable[..., Path]) -> None:
-    """At a rate of 0 it stays what it was: the first member, or an encoder with fresh heads."""
+    """At a rate of 0 it stays what it was: one of the members, or an encoder with fresh heads."""
     run = short(f"ensemble.start={start}", "ensemble.learning_rate=0", "self_training.enabled=false",
                 "noise_robust.epochs=6")  # fmt: skip
     stages = results(run)["stages"]
-    first, ensemble = (stages[name]["scores"] for name in ("member-0", "ensemble"))
-    assert first["test"]["f1"] > 0
-    assert (ensemble == first) == (start == "member")
+    members = [stage["scores"] for name, stage in stages.items() if name.startswith("member-")]
+    assert all(scores["test"]["f1"] > 0 for scores in members)
+    assert (stages["ensemble"]["scores"] in members) == (start == "member")
 
 
 def test_everything_switched_off(short: Callable[..., Path]) -> None:

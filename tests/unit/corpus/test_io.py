@@ -321,5 +321,7 @@ def test_bytes_that_are_not_utf8_are_located(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "text", "jsonl", "bond"])
 def test_a_first_word_that_is_a_byte_order_mark_survives(tmp_path: Path, name: str) -> None:
+    """But in plain text, whose words are those of our tokenizer."""
     write(tmp_path / FILES[name], [Sentence.from_words(["\ufeff", "Ada"], [])], name)
-    assert [s.words for s in read(tmp_path / FILES[name], name)] == [("\ufeff", "Ada")]
+    expected = ("Ada",) if name == "text" else ("\ufeff", "Ada")
+    assert [s.words for s in read(tmp_path / FILES[name], name)] == [expected]
