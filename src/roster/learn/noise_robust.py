@@ -13,7 +13,7 @@ from torch import Tensor
 
 from roster.config import NoiseRobust
 from roster.learn.gold import Gold
-from roster.learn.label_removal import dropped_o, label_weights, name_less_than_half
+from roster.learn.label_removal import dropped_o, label_weights, labels_lack_names
 from roster.learn.loop import Coming, Models, Objective, read_coming
 from roster.learn.losses import noise_robust_loss
 from roster.learn.masking import Disguise
@@ -151,7 +151,7 @@ class NoiseRobustObjective(Objective):
                 continue
             labels, fixed = self.labels[words], self.gold.fixed[words]
             e, r = split_joint(p)
-            entities = self.remove_entities[member] and not (c.repair and name_less_than_half(e, labels))
+            entities = self.remove_entities[member] and not (c.repair and labels_lack_names(e, labels))
             w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, entities, c.repair)
             self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
             self.w_t[member, words] = torch.where(fixed, 1.0, w_t) * self.learned[member, words]

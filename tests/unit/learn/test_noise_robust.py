@@ -301,8 +301,7 @@ def test_type_accuracy_is_a_mean_over_types() -> None:
 
 @pytest.mark.parametrize(("repair", "kept"), [(True, True), (False, False)])
 def test_few_entity_labels_are_all_kept(repair: bool, kept: bool, task: Task) -> None:
-    """Of a model that finds more entity words than there are labels, though it doubts the labelled ones; as
-    long as it does."""
+    """Of a model that finds many entity words outside the labels, as long as it does."""
     objective = objective_of(
         task, (0, 1), remove_labels=True, tau=0.7, remove_entities=1.0, repair=repair, drop_o=0.0
     )
