@@ -137,9 +137,7 @@ class NoiseRobust:
         "each member learns without the names of its fold; what it finds of them is the hold-out recall",
     )
     balance: bool = option(
-        False,
-        "let O words weigh less while the model recognises few of the entity words held out of it, and "
-        "decide by what it finds beside the labels how many O labels are left out (usually drop_o)",
+        False, "let O words weigh less while the model recognises few of the entity words held out of it"
     )
     mask_inputs: float = option(
         0.0,

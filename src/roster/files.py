@@ -80,7 +80,7 @@ def refuse_input(output: str | Path, inputs: Iterable[str | Path]) -> None:
         for file in files:
             with suppress(OSError):
                 if os.path.samestat(file.stat(), target):
-                    raise RosterError(f"{output}: this is also what is read; name another file to write")
+                    raise RosterError(f"{output} is an input of this command; choose another output file")
 
 
 @contextmanager
@@ -174,6 +174,12 @@ def write_text(path: str | Path, text: str) -> None:
 
 def write_json(path: str | Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(*parts: Any) -> str:

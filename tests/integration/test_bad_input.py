@@ -475,5 +475,5 @@ def test_what_is_read_is_not_written_to(
     before = data.read_bytes(), names.read_bytes()
     done = roster(*arguments)
     assert done.code == 2
-    assert "this is also what is read; name another file to write" in done.err
+    assert "is an input of this command; choose another output file" in done.err
     assert (data.read_bytes(), names.read_bytes()) == before

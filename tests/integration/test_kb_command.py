@@ -119,6 +119,14 @@ def test_query_sparql(roster: Any, source: str) -> None:
     assert done.err.startswith(f"roster: {source}: ")
 
 
+def test_extract_does_not_write_onto_its_class_map(roster: Any, source: str, tmp_path: Path) -> None:
+    classes = tmp_path / "classes.toml"
+    classes.write_text("# my classes\n")
+    done = roster("kb", "extract", source, "--classes", classes, "-o", classes)
+    assert (done.code, classes.read_text()) == (2, "# my classes\n")
+    assert "is an input of this command; choose another output file" in done.err
+
+
 def test_extract(roster: Any, source: str, tmp_path: Path) -> None:
     done = roster("kb", "extract", source, "-o", tmp_path / "names.tsv.gz", "--page", "150")
     assert done.code == 0, done.err

@@ -134,7 +134,7 @@ def test_an_input_is_not_written_to(tmp_path: Path) -> None:
     soft.symlink_to(source)
     outputs = (source, hard, soft, source.parent / ".." / "deep" / "a.txt")
     for output, given in product(outputs, (source, hard, tmp_path / "folder")):
-        with pytest.raises(RosterError, match="this is also what is read"):
+        with pytest.raises(RosterError, match="is an input of this command"):
             refuse_input(output, [other, given])
     refuse_input(other, [source, tmp_path / "folder", tmp_path / "missing"])
     refuse_input(tmp_path / "new", [source])

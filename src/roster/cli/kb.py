@@ -16,6 +16,7 @@ from roster.distant.kb.extract import PAGE, extract
 from roster.distant.kb.lookup import BATCH, Hit, items_of, open_backend
 from roster.distant.kb.store import build
 from roster.errors import RosterError
+from roster.files import refuse_input
 
 HELP = """Build a knowledge base from a dump, and ask it, or a SPARQL endpoint, for names and their types.
 
@@ -107,6 +108,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _extract(args: argparse.Namespace) -> int:
+    refuse_input(args.output, [path for path in (args.source, args.classes) if path])
     with _opened(args) as backend:
         done = extract(backend, args.output, load_classes(args.classes), page=args.page, batch=args.batch)
     resumed = f", {done.resumed} of them from an earlier run" if done.resumed else ""

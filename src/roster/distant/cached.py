@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from roster.distant.lexicon import Lexicon, Source, load
 from roster.distant.pieces import Unicode
 from roster.distant.policy import Policies
 from roster.errors import DataError, RosterError
-from roster.files import fingerprint
+from roster.files import file_digest, fingerprint
 
 FORMAT = 4  # of the files in the cache; one more whenever they, or what they mean, change
 
@@ -68,8 +67,7 @@ def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:
     contents = []
     for source in sources:
         try:
-            with source.path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = file_digest(source.path)
         except FileNotFoundError:
             raise DataError("no such file", path=source.path) from None
         except OSError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Executor, Future
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from roster.backbone.alignment import Encoded
+from roster.corpus.formats.records import check_unicode
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
@@ -24,7 +24,6 @@ from roster.model.decoding import decode
 from roster.model.folder import inner_model
 from roster.model.plan import plan
 
-SURROGATE = re.compile("[\ud800-\udfff]")
 CHUNK_WORDS = 8192
 """Words that are sorted into batches together, at least: enough to find windows of like length."""
 CHUNK_BATCHES = 4
@@ -188,12 +187,14 @@ def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
 
 def _check(text: object, number: int) -> None:
     if not isinstance(text, str):
-        raise DataError(f"text {number} is no string but {_kind(text)}; leave out missing values")
-    if found := SURROGATE.search(text):
+        raise DataError(f"text {number} is {_kind(text)}, not a string; drop missing values first")
+    try:
+        check_unicode(text)
+    except ValueError as error:
         raise DataError(
-            f"text {number} is no valid Unicode: a lone surrogate (U+{ord(found[0]):04X}) at character "
-            f"{found.start()}; text.encode('utf-8', 'replace').decode() replaces it"
-        )
+            f"text {number} is not valid Unicode: {error}; "
+            "text.encode('utf-8', 'replace').decode() replaces it"
+        ) from None
 
 
 def _kind(value: object) -> str:

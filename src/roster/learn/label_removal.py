@@ -14,8 +14,8 @@ KEEP_O, KEEP_ENTITIES = 0.5, 0.6
 """No O label goes where more than this share of them would; no entity label of a type where more than the
 other share of that type's would."""
 LACKING = 0.5
-"""Labels lack names where a model finds more entity words outside them than this share of their own: they
-then name less than two thirds of the entity words."""
+"""Labels count as incomplete above this ratio of predicted entity words labelled O to words labelled as
+entities."""
 
 
 def label_weights(
@@ -60,9 +60,9 @@ def label_weights(
 
 
 def labels_lack_names(e: Tensor, labels: Tensor) -> bool:
-    """Whether a model finds entity words outside the labels, more than `LACKING` of those labelled so.
+    """Whether the labels are incomplete: the model predicts many entity words labelled O (`LACKING`).
 
-    The dictionary then lacks many names, and the entity labels that there are should all be learned.
+    The dictionary then lacks many names, and no entity label should be removed.
 
     >>> labels = torch.tensor([1, 1, 0, 0])
     >>> [labels_lack_names(torch.tensor(e), labels) for e in ([0.9, 0.1, 0.8, 0.7], [0.1, 0.1, 0.8, 0.2])]

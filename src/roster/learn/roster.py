@@ -63,13 +63,16 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
 
 @dataclass(frozen=True)
 class Member:
-    """One of the K models after training: its distributions over the training words and the splits, and its
-    place among the models that hold its weights."""
+    """One of the K models after training.
+
+    `p` [words, classes] and `splits` are its predicted distributions on the training text and on each split.
+    Its weights are those of number `index` in `models`.
+    """
 
     p: torch.Tensor
     splits: Mapping[str, np.ndarray]
     models: Models
-    place: int
+    index: int
     facts: Mapping[str, Any]
 
     @property
@@ -146,7 +149,7 @@ def _repair(
     seconds = round(cost["seconds"] + clock.facts["seconds"], 3)
     kept, more = again, {**clock.facts, "seconds": seconds, "trained_again": True}
     if _finds_more_names(trained.classes, again.classes, folds, member, task.starts):
-        run.log(f"{name} found more of the names held out of it the first time; that model is kept")
+        run.log(f"{name}: the first model has the higher hold-out recall; that model is kept")
         kept, more = trained, {**more, "trained_again": False}
     return replace(kept, facts={**kept.facts, **cost, **more})
 
@@ -157,9 +160,9 @@ def _finish_member(task: Task, run: Run, member: int, trained: Member, keep_weig
     kept["train"] = trained.p
     weights = None
     if not ensemble.enabled:
-        kept = dict(trained.models.state_dict(trained.place))
+        kept = dict(trained.models.state_dict(trained.index))
     elif ensemble.start == "member" and keep_weights:
-        weights = trained.models.state_dict(trained.place)
+        weights = trained.models.state_dict(trained.index)
     scores = task.score(trained.splits, TwoHeads.kind)
     run.finish(name, {**trained.facts, "scores": scores}, kept, weights=weights)
     if finds_nothing(trained.p.numpy()):
@@ -176,7 +179,7 @@ def learned_share(classes: np.ndarray, folds: Folds, member: int, starts: np.nda
 def _finds_more_names(
     classes: np.ndarray, other: np.ndarray, folds: Folds, member: int, starts: np.ndarray
 ) -> bool:
-    """Whether classes of words find more of the names held out of a member than others do, mean by name."""
+    """Whether the first predictions have the higher hold-out recall (mean by name) for this member."""
     which = folds.held_out_mentions(member)
     one, two = (
         shares_by_name(found_mentions(x, folds.mentions, starts), folds.mentions, which)

@@ -33,7 +33,8 @@ from roster.learn.loop import Checkpoint
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
 
-LAYOUT = 1
+LAYOUT = 2
+"""Raised when files of an unfinished run change. 2: weights of members lie in files of their own."""
 CHECKPOINT_SECONDS = 30.0
 WORDS = {
     "layout": "by another version of roster",
@@ -182,6 +183,7 @@ class Run:
             raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
 
     def has_weights(self, stage: str) -> bool:
+        """Whether a finished stage kept the weights of its model."""
         self._settle()
         return (self.points / f"{_weights_of(stage)}.safetensors").exists()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from roster.config import BILSTM_CNN, Config, Request, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError, RosterError
-from roster.files import fingerprint
+from roster.files import file_digest, fingerprint
 from roster.learn.autoner import check_phrases, single_types, train_autoner
 from roster.learn.bilstm_crf import train_bilstm_crf
 from roster.learn.bond import bond_schedule, train_bond
@@ -197,7 +196,6 @@ def backbone_fingerprint(config: Config) -> str:
 
 def _digest(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(path)
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from None

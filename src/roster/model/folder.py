@@ -18,7 +18,6 @@ model/parity.json          how it compares with the original
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from roster.backbone.alignment import Specials
 from roster.backbone.words import Words
 from roster.errors import ModelError
-from roster.files import atomic_folder, write_json, write_text
+from roster.files import atomic_folder, file_digest, write_json, write_text
 from roster.model.decoding import SPANS, bio_spans
 from roster.model.encoders import empty_encoder
 
@@ -108,7 +107,7 @@ def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
 
 
 def write_checksums(folder: Path) -> None:
-    write_json(folder / CHECKSUMS, {n: digest(folder / n) for n in SUMMED if (folder / n).is_file()})
+    write_json(folder / CHECKSUMS, {n: file_digest(folder / n) for n in SUMMED if (folder / n).is_file()})
 
 
 def verify(folder: Path) -> None:
@@ -125,7 +124,7 @@ def verify(folder: Path) -> None:
         raise ModelError(f"{path} is damaged: {error}") from None
     for name, told in sums.items():
         try:
-            same = digest(folder / name) == told
+            same = file_digest(folder / name) == told
         except FileNotFoundError:
             raise ModelError(f"{folder / name} is missing") from None
         if not same:
@@ -133,11 +132,6 @@ def verify(folder: Path) -> None:
                 f"{folder / name} is damaged: its checksum differs from the one it was saved with; copy the "
                 "model again"
             )
-
-
-def digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_model(path: str | Path) -> bool:

@@ -64,7 +64,7 @@ class Results:
         return runs_of(self.path) / key
 
     def remove_run(self, key: str) -> None:
-        """Call it when the result is on disk: a kill on the way leaves part of a folder nobody reads."""
+        """Delete the folder of a run. Call this after its result is on disk, so that a kill loses nothing."""
         shutil.rmtree(self.run_folder(key), ignore_errors=True)
 
     def add_point(self, record: Mapping[str, Any]) -> None:
