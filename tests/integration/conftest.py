@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import signal
 import string
 import subprocess
@@ -116,9 +117,31 @@ class Roster:
                               capture_output=True, text=True, encoding="utf-8", **options)  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
+    def cpu_seconds(self, *arguments: str | Path, **options: Any) -> float:
+        """Processor time of a command in a fresh Python."""
+        return cpu_seconds([*COMMAND, *map(str, arguments)], self.environment, **options)
+
     def close(self) -> None:
         if "_server" in self.__dict__:
             self._server.communicate()
+
+
+def cpu_seconds(command: Sequence[str], environment: dict[str, str], **options: Any) -> float:
+    """Processor time of a command, the least of three runs: unlike elapsed time, the same on a busy machine."""
+
+    def once() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(command, env=environment, capture_output=True, check=True, **options)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    return min(once() for _ in range(3))
+
+
+@pytest.fixture(scope="session")
+def cpu_of_torch(environment: dict[str, str]) -> float:
+    """Processor time that importing torch takes here: what quick commands are compared with."""
+    return cpu_seconds([sys.executable, "-c", "import torch"], environment)
 
 
 @pytest.fixture(scope="session")

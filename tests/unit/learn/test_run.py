@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,13 @@ def test_a_crash_before_the_first_file(tmp_path: Path) -> None:
     (tmp_path / "points").mkdir()
     (tmp_path / ".lock").touch()
     (tmp_path / ".config.toml.abc.part").touch()
-    Run.open(tmp_path, Config(), SOURCES).close()
+    with closing(Run.open(tmp_path, Config(), SOURCES)) as run:
+        assert not run.finished("member-0")
+        assert run.config(lambda: (Config(), "new")) == (Config(), "new")  # nothing was settled before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()  # somebody else's folder is none
+    with pytest.raises(RunError, match="holds other files"):
+        Run.open(tmp_path / "other", Config(), SOURCES)
 
 
 LOCK = """

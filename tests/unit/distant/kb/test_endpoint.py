@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -87,5 +88,13 @@ def test_without_httpx(monkeypatch: pytest.MonkeyPatch) -> None:
         Endpoint(URL).select("SELECT")
 
 
-def test_closing_what_was_never_used() -> None:
-    Endpoint(URL).close()
+def test_closing_what_was_never_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No client is made for it, and it can be closed twice."""
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    before = threading.active_count()
+    endpoint = Endpoint(URL)
+    endpoint.close()
+    endpoint.close()
+    assert threading.active_count() == before
+    with pytest.raises(RosterError, match="needs httpx"):  # which a request would need
+        endpoint.select("SELECT")
