@@ -126,6 +126,10 @@ class NoiseRobust:
     repair: bool = option(
         False, "train a member again that did not learn its labels, and undo a stage that lost entities"
     )
+    extend: bool = option(
+        False,
+        "train a member for as long again if its labels look complete: it finds few entities outside them",
+    )
     phrases: bool = option(
         True, "leave the words of phrases of unknown type out of the loss; off: they are O, as in the paper"
     )

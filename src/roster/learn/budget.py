@@ -81,7 +81,7 @@ def cost(config: Config, facts: Facts) -> float:
         return float(section.epochs * facts.steps_per_epoch(batch_size))
     per_epoch = facts.steps_per_epoch(config.optimiser.batch_size)
     members = config.ensemble.models if config.ensemble.enabled else 1
-    epochs = members * config.noise_robust.epochs * (1 + READING)
+    epochs = members * config.noise_robust.epochs * (1 + READING) * (2 if config.noise_robust.extend else 1)
     if config.ensemble.enabled:
         epochs += config.ensemble.epochs
     if config.self_training.enabled:
@@ -104,11 +104,15 @@ def _shorter(config: Config, facts: Facts) -> list[dict[str, Any]]:
         ]
     if config.method != "roster":
         return [{f"{section}.epochs": e} for e in fewer_epochs]
-    found: list[dict[str, Any]] = [
-        {"ensemble.models": k} for k in (4, 3, 2) if k < config.ensemble.models and config.ensemble.enabled
+    once = {"noise_robust.extend": False} if config.noise_robust.extend else {}
+    found: list[dict[str, Any]] = [once] if once else []
+    found += [
+        {**once, "ensemble.models": k}
+        for k in (4, 3, 2)
+        if k < config.ensemble.models and config.ensemble.enabled
     ]
     base = found[-1] if found else {}
-    alone = {"ensemble.enabled": False, "self_training.enabled": False}
+    alone = {**once, "ensemble.enabled": False, "self_training.enabled": False}
     found += [{**base, "self_training.enabled": False}, alone]
     for e in fewer_epochs:
         every = max(1, config.noise_robust.update_every * e // max(1, epochs))

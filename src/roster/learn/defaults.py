@@ -23,7 +23,7 @@ BASE_RATE, BASE_WIDTH, MOST_RATE = 5e-5, 768, 4e-4
 """A base-sized encoder is fine-tuned at this rate. Narrower ones take higher rates, at most the last."""
 UNTRAINED_RATE = 1e-3
 """Of an encoder without pre-training."""
-STEPS, FEWEST_STEPS = 2000, 300
+STEPS, FEWEST_STEPS = 1500, 300
 """A member is trained for about so many steps; where sentences are few, no less than the second."""
 MOST_EPOCHS, MOST_EPOCHS_OF_FEW = 12, 60
 """Beyond the first a member only memorises its labels; few sentences may need more to reach
@@ -41,6 +41,7 @@ TRUSTING: dict[str, Any] = {
     "noise_robust.mask_inputs": 0.0,
     "noise_robust.remove_entities": 0.0,
     "noise_robust.balance": False,
+    "noise_robust.extend": False,
 }
 """Where phrases of unknown type cover what may be an entity, other words are O, and labels on them are
 right."""
@@ -148,6 +149,8 @@ def describe(config: Config, facts: Facts) -> str:
     own, ensemble, last = config.noise_robust, config.ensemble, config.self_training
     members = f"{ensemble.models} members" if ensemble.enabled else "One model"
     said.append(f"{members}: {own.epochs} epochs of {per_epoch} steps at a rate of {own.learning_rate:g}.")
+    if own.extend:
+        said.append("As long again where the labels turn out to be complete.")
     if ensemble.enabled:
         said.append(f"Ensemble model: {ensemble.epochs} epochs a round at {ensemble.learning_rate:g}.")
     if last.enabled:
@@ -176,10 +179,10 @@ def learning_rate(facts: Facts) -> float:
 def epochs_for(steps: int, per_epoch: int, fewest_steps: int = FEWEST_STEPS) -> int:
     """Passes for about so many steps: some for a large corpus, and no more than help with a small one.
 
-    >>> [epochs_for(2000, n) for n in (4, 12, 36, 440, 1873, 31250)]
-    [60, 25, 12, 5, 2, 1]
+    >>> [epochs_for(1500, n) for n in (4, 12, 36, 440, 1873, 31250)]
+    [60, 25, 12, 3, 2, 1]
     """
-    least = 3 if per_epoch <= 600 else 2 if per_epoch <= 4000 else 1
+    least = 3 if per_epoch <= 1000 else 2 if per_epoch <= 4000 else 1
     found = min(MOST_EPOCHS, max(least, round(steps / per_epoch)))
     return max(found, min(MOST_EPOCHS_OF_FEW, math.ceil(fewest_steps / per_epoch)))
 
@@ -209,6 +212,7 @@ def _roster(config: Config, facts: Facts, given: Collection[str]) -> dict[str, A
         "noise_robust.folds": True,
         "noise_robust.balance": True,
         "noise_robust.repair": True,
+        "noise_robust.extend": True,
         "noise_robust.remove_entities": 1.0,
         "ensemble.start": "member",
         "ensemble.epochs": max(1, round(epochs / 3)),

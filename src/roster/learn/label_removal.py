@@ -13,9 +13,9 @@ from roster.corpus.sentence import Sentence
 KEEP_O, KEEP_ENTITIES = 0.5, 0.6
 """No O label goes where more than this share of them would; no entity label of a type where more than the
 other share of that type's would."""
-LACKING = 0.5
-"""Labels count as incomplete above this ratio of predicted entity words labelled O to words labelled as
-entities."""
+LACKING, COMPLETE = 0.5, 0.2
+"""Labels count as incomplete above the first ratio of predicted entity words labelled O to words labelled as
+entities, and as complete below the second."""
 
 
 def label_weights(
@@ -59,16 +59,23 @@ def label_weights(
     return w_e, w_t
 
 
-def labels_lack_names(e: Tensor, labels: Tensor) -> bool:
-    """Whether the labels are incomplete: the model predicts many entity words labelled O (`LACKING`).
+def outside_labels(predicted: Tensor, labels: Tensor) -> float:
+    """Predicted entity words labelled O, as a share of the words labelled as entities.
 
-    The dictionary then lacks many names, and no entity label should be removed.
+    >>> outside_labels(torch.tensor([True, False, True, False]), torch.tensor([1, 1, 0, 0]))
+    0.5
+    """
+    return float((predicted & (labels == 0)).sum()) / max(1, int((labels > 0).sum()))
+
+
+def labels_lack_names(e: Tensor, labels: Tensor) -> bool:
+    """Whether the labels are incomplete (`LACKING`): no entity label should then be removed.
 
     >>> labels = torch.tensor([1, 1, 0, 0])
     >>> [labels_lack_names(torch.tensor(e), labels) for e in ([0.9, 0.1, 0.8, 0.7], [0.1, 0.1, 0.8, 0.2])]
     [True, False]
     """
-    return bool(((labels == 0) & (e > 0.5)).sum() > LACKING * (labels > 0).sum())
+    return outside_labels(e > 0.5, labels) > LACKING
 
 
 def words_of_phrases(sentences: Iterable[Sentence]) -> np.ndarray:

@@ -19,6 +19,7 @@ from roster.learn.augmentation import make_augmenter
 from roster.learn.ensemble import DistillationObjective, mean_distribution
 from roster.learn.folds import Folds, make_folds
 from roster.learn.holdout import found_mentions, held_out_recall, shares_by_name
+from roster.learn.label_removal import COMPLETE, outside_labels
 from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
 from roster.learn.names import NameAugmenter, dictionary_names, labelled_names
@@ -91,6 +92,7 @@ def train_members(task: Task, run: Run, k: int) -> None:
         members = left[start : start + size]
         with timed("members") as clock:
             trained = _train(task, run, folds, members, task.config.noise_robust)
+            trained = _extend(task, run, folds, members, trained)
         cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
         if len(members) > 1:
             cost["at_once"] = len(members)
@@ -108,10 +110,20 @@ def member_folds(task: Task, k: int) -> Folds:
 
 
 def _train(
-    task: Task, run: Run, folds: Folds, members: Sequence[int], config: NoiseRobust, again: bool = False
+    task: Task,
+    run: Run,
+    folds: Folds,
+    members: Sequence[int],
+    config: NoiseRobust,
+    go: str = "",
+    start: Sequence[Member] = (),
 ) -> list[Member]:
-    seeds = [derive(task.config.seed, "member", member, *(["again"] if again else [])) for member in members]
+    """The members in step, from the pre-trained encoder or from the weights of `start`. A second `go` at a
+    member has a name, and random numbers of its own."""
+    seeds = [derive(task.config.seed, "member", member, *filter(None, [go])) for member in members]
     models = [task.new_model("two-heads", seed) for seed in seeds]
+    for model, one in zip(models, start, strict=False):
+        model.load_state_dict(one.models.state_dict(one.index))
     schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
     objective = NoiseRobustObjective(
         task.corpus,
@@ -125,13 +137,45 @@ def _train(
         steps=task.steps(schedule),
         remove_entities=[removes_entities(member, config.remove_entities) for member in members],
     )
-    stage = "+".join(f"member-{member}" for member in members) + ("-again" if again else "")
+    stage = "+".join(f"member-{member}" for member in members) + (f"-{go}" if go else "")
     trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
     p, splits = trained.read(task.corpus).half().cpu(), task.read_splits(trained)
     return [
         Member(p[i], {name: q[i] for name, q in splits.items()}, trained, i, {**seen, **objective.facts(i)})
         for i, seen in enumerate(facts)
     ]
+
+
+def _extend(
+    task: Task, run: Run, folds: Folds, members: Sequence[int], trained: Sequence[Member]
+) -> list[Member]:
+    """The members; those whose labels look complete are trained for as long again, from where they are.
+
+    Long training learns missing names as O. Where few are missing, it does no harm, and robust training is
+    slow to learn all that the labels teach.
+    """
+    config, found = task.config.noise_robust, list(trained)
+    if not config.extend:
+        return found
+    outside = [_outside(task, folds, member, one) for member, one in zip(members, found, strict=True)]
+    long = [i for i, ratio in enumerate(outside) if ratio < COMPLETE]
+    if long:
+        names = ", ".join(f"member-{members[i]}" for i in long)
+        run.log(f"{names}: the labels look complete (few entities outside them); trained for as long again")
+        start, which = [found[i] for i in long], [members[i] for i in long]
+        again = replace(config, plain=0.0, plain_types=0.0)
+        for i, one in zip(long, _train(task, run, folds, which, again, "extended", start), strict=True):
+            found[i] = one
+    return [
+        replace(one, facts={**one.facts, "outside_labels": round(ratio, 4), "extended": ratio < COMPLETE})
+        for one, ratio in zip(found, outside, strict=True)
+    ]
+
+
+def _outside(task: Task, folds: Folds, member: int, trained: Member) -> float:
+    """`outside_labels` of a member, without the words of names held out of it."""
+    predicted = torch.from_numpy((trained.classes > 0) & ~folds.held_out(member))
+    return outside_labels(predicted, torch.from_numpy(task.labels))
 
 
 def _repair(
@@ -145,7 +189,7 @@ def _repair(
         return trained
     run.log(f"{name} finds {learned:.0%} of its labels; it is trained again with cross entropy")
     with timed("members") as clock:
-        (again,) = _train(task, run, folds, [member], repaired(config, task.steps_per_epoch()), again=True)
+        (again,) = _train(task, run, folds, [member], repaired(config, task.steps_per_epoch()), "again")
     seconds = round(cost["seconds"] + clock.facts["seconds"], 3)
     kept, more = again, {**clock.facts, "seconds": seconds, "trained_again": True}
     if _finds_more_names(trained.classes, again.classes, folds, member, task.starts):

@@ -52,8 +52,19 @@ def test_what_fits_stays_as_it_is() -> None:
     assert fit_into(config, FACTS, 0.99 * minutes_for(config), 1.0)[0] != {}
 
 
-def test_members_go_first_then_self_training_then_the_ensemble_then_epochs() -> None:
+def test_what_may_be_trained_for_longer_is_not_where_time_is_short() -> None:
     config = config_of()
+    assert config.noise_robust.extend
+    once = replace(config, noise_robust=replace(config.noise_robust, extend=False))
+    assert cost(config, FACTS) > 1.5 * cost(once, FACTS)
+    found, text = fitted(config, 1.01 * minutes_for(once))
+    assert found == once
+    assert "noise_robust: extend False" in text
+    assert not fitted(config, 0.1)[0].noise_robust.extend
+
+
+def test_members_go_first_then_self_training_then_the_ensemble_then_epochs() -> None:
+    config = config_of(noise_robust__extend=False)
     assert config.ensemble.models == 5
     seen = []
     for share in (0.9, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 0.2, 0.15, 0.1, 0.01):
@@ -122,7 +133,7 @@ def test_what_is_given_stays() -> None:
     assert not set(values) & set(given)
     assert values["self_training.enabled"] is False
     assert "models" not in text
-    every = [*given, "self_training.enabled", "noise_robust.update_every"]
+    every = [*given, "self_training.enabled", "noise_robust.update_every", "noise_robust.extend"]
     values, text = fit_into(config, FACTS, 0.1, 1.0, every)
     assert values == {}
     assert "does not fit into 0.1 minutes" in text

@@ -142,6 +142,77 @@ def test_a_member_that_learned_is_not_trained_again(tiny: Path, toy: list[Senten
     assert (kept.p is good.p, kept.facts) == (True, {"number": 0, "seconds": 5.0})
 
 
+def outside(labels: np.ndarray, share: float) -> np.ndarray:
+    """The labels, and entity words of the first type beside them: so many for each labelled one."""
+    found = labels.copy()
+    free = np.flatnonzero(labels == 0)
+    found[free[: round(share * (labels > 0).sum())]] = 1
+    return found
+
+
+def test_a_member_whose_labels_look_complete_is_trained_for_as_long_again(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.extend": True})
+    folds = member_folds(task, 3)
+    first = trained_as(task, outside(task.labels, 0.3), outside(task.labels, 0.1), task.labels)
+    more = trained_as(task, 0 * task.labels, 0 * task.labels)
+    asked: list[Any] = []
+
+    def train(*given: Any) -> list[Member]:
+        asked.append(given)
+        return more
+
+    monkeypatch.setattr(roster, "_train", train)
+    found = roster._extend(task, run, folds, [0, 1, 2], first)
+    ((_, _, _, members, config, go, start),) = asked
+    assert (members, go, start) == ([1, 2], "extended", first[1:])
+    assert (config.epochs, config.plain_types) == (task.config.noise_robust.epochs, 0.0)
+    assert [one.p is p for one, p in zip(found, [first[0].p, more[0].p, more[1].p], strict=True)] == [
+        True
+    ] * 3
+    assert [one.facts["extended"] for one in found] == [False, True, True]
+    assert [one.facts["outside_labels"] for one in found] == pytest.approx([0.3, 0.1, 0.0], abs=0.05)
+    assert "member-1, member-2: the labels look complete" in log_of(run)
+
+
+def test_words_of_names_held_out_are_not_outside_the_labels(tiny: Path, toy: list[Sentence]) -> None:
+    task = task_of(tiny, toy)
+    folds = member_folds(task, 2)
+    held_out = folds.held_out(0)
+    (one,) = trained_as(task, np.where(held_out & (task.labels == 0), 1, task.labels))
+    assert roster._outside(task, folds, 0, one) == 0.0
+
+
+def test_without_extend_no_member_is_trained_for_longer(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.extend": False})
+    members = trained_as(task, task.labels)
+    monkeypatch.setattr(roster, "_train", lambda *_: pytest.fail("trained"))
+    assert roster._extend(task, run, member_folds(task, 1), [0], members) == members
+
+
+def test_a_second_go_begins_with_the_weights_of_the_first(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy)
+    (first,) = trained_as(task, task.labels)
+    taken: list[Any] = []
+
+    def stage(task: Any, run: Any, name: str, models: Any, *_: Any) -> Any:
+        taken.append((name, models[0].state_dict()))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(roster, "train_stage", stage)
+    with pytest.raises(KeyboardInterrupt):
+        roster._train(task, run, member_folds(task, 1), [0], task.config.noise_robust, "extended", [first])
+    ((name, weights),) = taken
+    assert name == "member-0-extended"
+    expected = first.models.state_dict(0)
+    assert all(torch.equal(weights[n], expected[n]) for n in expected)
+
+
 def test_of_members_in_step_the_closest_to_their_mean_keeps_its_weights(
     tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
