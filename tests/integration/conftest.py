@@ -127,7 +127,7 @@ class Roster:
 
 
 def cpu_seconds(command: Sequence[str], environment: dict[str, str], **options: Any) -> float:
-    """Processor time of a command, the least of three runs: unlike elapsed time, the same on a busy machine."""
+    """Processor time of a command, the least of three: unlike elapsed time, the same on a busy machine."""
 
     def once() -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
