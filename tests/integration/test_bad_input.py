@@ -19,7 +19,7 @@ import roster as package
 from roster.corpus.io import read
 from roster.errors import DataError
 
-WEIGHTS = Path("model") / "model.safetensors"
+WEIGHTS = Path("model") / "roster.safetensors"
 QUICK = [part for option in ("noise_robust.epochs=1", "ensemble.models=1", "ensemble.epochs=1",
                              "self_training.epochs=1", "fine_tune.epochs=1")
          for part in ("--set", option)]  # fmt: skip
@@ -211,9 +211,9 @@ def cut(path: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[str, Callable[[Path], Any]]] = {
-    "weights cut": ("model.safetensors", cut),
-    "weights empty": ("model.safetensors", lambda path: path.write_bytes(b"")),
-    "weights missing": ("model.safetensors", Path.unlink),
+    "weights cut": ("roster.safetensors", cut),
+    "weights empty": ("roster.safetensors", lambda path: path.write_bytes(b"")),
+    "weights missing": ("roster.safetensors", Path.unlink),
     "facts broken": ("roster.json", cut),
     "facts without types": ("roster.json", lambda path: path.write_text('{"kind": "two-heads"}')),
     "facts no object": ("roster.json", lambda path: path.write_text("[1]")),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-WEIGHTS = Path("model") / "model.safetensors"
+WEIGHTS = Path("model") / "roster.safetensors"
 SMALL = [
     "--set", "seed=5", "--set", "bilstm.word_size=16", "--set", "bilstm.filters=8",
     "--set", "bilstm.hidden=16", "--set", "bilstm_crf.epochs=12", "--set", "bilstm_crf.learning_rate=0.08",

@@ -21,7 +21,7 @@ STAGES = {
     "fine-tune": ["fine-tune", "model"],
     "bond": ["bond", "model"],
 }
-WEIGHTS = Path("model") / "model.safetensors"
+WEIGHTS = Path("model") / "roster.safetensors"
 
 
 def results(run: Path) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def test_the_run_folder(method: str, runs: dict[str, Path]) -> None:
     assert {p.name for p in run.iterdir()} == {
         ".lock", "config.toml", "run.json", "log.txt", "results.json", "model"
     }  # fmt: skip
-    assert {"roster.json", "config.json", "tokenizer.json", "model.safetensors", "config.toml"} <= {
+    assert {"roster.json", "config.json", "tokenizer.json", "roster.safetensors", "config.toml"} <= {
         p.name for p in (run / "model").iterdir()
     }
     assert read_config(run / "config.toml").method == method

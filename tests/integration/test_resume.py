@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-WEIGHTS = Path("model") / "model.safetensors"
+WEIGHTS = Path("model") / "roster.safetensors"
 EVERY_EPOCH = {"ROSTER_CHECKPOINT_SECONDS": "0"}
 Moment = Callable[[Path], bool]
 

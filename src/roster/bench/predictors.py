@@ -157,7 +157,7 @@ def token_classifier(folder: Path) -> Any:
     """
     from transformers import AutoConfig, AutoModelForTokenClassification
 
-    from roster.model.folder import read_facts
+    from roster.model.folder import read_facts, weights_file
     from roster.model.weights import load_tensors
 
     facts = read_facts(folder)
@@ -171,7 +171,7 @@ def token_classifier(folder: Path) -> Any:
     config = AutoConfig.from_pretrained(folder, id2label=dict(enumerate(names)),
                                         label2id={name: i for i, name in enumerate(names)})  # fmt: skip
     model = AutoModelForTokenClassification.from_config(config)
-    tensors, _ = load_tensors(folder / "model.safetensors")
+    tensors, _ = load_tensors(weights_file(folder))
     encoder = {name.removeprefix("encoder."): t for name, t in tensors.items() if name.startswith("encoder.")}
     model.base_model.load_state_dict(encoder)
     heads = {name: t for name, t in tensors.items() if not name.startswith("encoder.")}
@@ -182,9 +182,9 @@ def token_classifier(folder: Path) -> Any:
 def unfit(folder: Path) -> str:
     """Why a model can be no token classifier of transformers, to stand after its name; empty where it can."""
     from roster.backbone.words import is_word_level
-    from roster.model.folder import read_facts
+    from roster.model.folder import read_facts, weights_file
 
-    if not (folder / "model.safetensors").is_file():
+    if not weights_file(folder).is_file():
         return "has no torch weights"
     try:
         kind = read_facts(folder).kind

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from roster.errors import ModelError
-from roster.model.folder import ModelFacts
+from roster.model.folder import ModelFacts, weights_file
 from roster.model.heads import HEADS, READ_WHOLE
 from roster.model.stack.family import NotStackableError, Shape, shape_of, weights_of
 from roster.model.weights import load_tensors
@@ -67,7 +67,7 @@ def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
     """The model in a folder, or None where its encoder is not of the family, or words are not read alone."""
     if facts.kind in READ_WHOLE:
         return None
-    tensors, _ = load_tensors(folder / "model.safetensors")
+    tensors, _ = load_tensors(weights_file(folder))
     try:
         config = SimpleNamespace(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
         sizes = {n.removeprefix("encoder."): t.shape for n, t in tensors.items() if n.startswith("encoder.")}

@@ -161,7 +161,7 @@ def _extend(
     long = [i for i, ratio in enumerate(outside) if ratio < COMPLETE]
     if long:
         names = ", ".join(f"member-{members[i]}" for i in long)
-        run.log(f"{names}: the labels look complete (few entities outside them); trained for as long again")
+        run.log(f"few entities outside the labels, which look complete: {names} trained for as long again")
         start, which = [found[i] for i in long], [members[i] for i in long]
         again = replace(config, plain=0.0, plain_types=0.0)
         for i, one in zip(long, _train(task, run, folds, which, again, "extended", start), strict=True):

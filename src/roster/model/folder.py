@@ -8,7 +8,8 @@ model/checksums.json       SHA-256 of the files that decide what it predicts; co
 and, as training leaves it (layout 1),
 
 model/config.json          the encoder's architecture (as Hugging Face has it)
-model/model.safetensors    all weights
+model/roster.safetensors   all weights, of encoder and heads; not under transformers' name for them, or its
+                           `from_pretrained` would load the encoder and make up heads of its own
 
 or, as `roster export` makes it (layout 2),
 
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 
 TRAINED, EXPORTED = 1, 2
 CHECKSUMS = "checksums.json"
-SUMMED = ("roster.json", "config.json", "tokenizer.json", "words.json", "model.safetensors", "model.onnx")
+WEIGHTS, OLD_WEIGHTS = "roster.safetensors", "model.safetensors"
+"""File name of the weights, and that of models trained by earlier versions."""
+SUMMED = ("roster.json", "config.json", "tokenizer.json", "words.json", WEIGHTS, OLD_WEIGHTS, "model.onnx")
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def save_model(
     with atomic_folder(folder) as part:
         model.encoder.config.save_pretrained(part)
         _save_tokenizer(tokenizer, part)
-        save_tensors(part / "model.safetensors", model.state_dict())
+        save_tensors(part / WEIGHTS, model.state_dict())
         write_text(part / "config.toml", config)
         specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
         write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials))
@@ -97,13 +100,19 @@ def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
         )
     encoder, tokenizer = empty_encoder(folder)
     model = HEADS[facts.kind](encoder, len(facts.types))
-    tensors, _ = load_tensors(folder / "model.safetensors")
+    tensors, _ = load_tensors(weights_file(folder))
     try:
         model.load_state_dict(tensors)
     except RuntimeError as error:
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{folder}: the weights do not fit the model's own description ({reason})") from None
     return model.eval(), tokenizer, facts
+
+
+def weights_file(folder: Path) -> Path:
+    """The file with the weights of a trained model, whether it is there or not."""
+    old = folder / OLD_WEIGHTS
+    return old if old.is_file() and not (folder / WEIGHTS).exists() else folder / WEIGHTS
 
 
 def write_checksums(folder: Path) -> None:

@@ -168,7 +168,7 @@ def test_a_folder_from_before(trained: Path, tmp_path: Path) -> None:
     [
         (lambda m: edit(m, max_length=99999), "roster.json"),
         (lambda m: edit(m, specials={**read_json(m)["specials"], "pad": 10**6}), "roster.json"),
-        (lambda m: overwrite(m / "model.safetensors"), "model.safetensors"),
+        (lambda m: overwrite(m / "roster.safetensors"), "roster.safetensors"),
         (lambda m: overwrite(m / "tokenizer.json"), "tokenizer.json"),
     ],
 )

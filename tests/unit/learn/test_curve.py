@@ -17,7 +17,7 @@ from roster.learn.run import Run
 from roster.learn.train import train
 from roster.model.weights import load_tensors
 
-WEIGHTS = Path("model") / "model.safetensors"
+WEIGHTS = Path("model") / "roster.safetensors"
 
 
 @pytest.fixture(scope="module")

@@ -478,7 +478,7 @@ def test_without_gold_nothing_changes(tiny: Path, toy: list[Sentence]) -> None:
 
 
 def weights_of(run: Path) -> bytes:
-    return (run / "model" / "model.safetensors").read_bytes()
+    return (run / "model" / "roster.safetensors").read_bytes()
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -173,7 +173,7 @@ def test_a_member_whose_labels_look_complete_is_trained_for_as_long_again(
     ] * 3
     assert [one.facts["extended"] for one in found] == [False, True, True]
     assert [one.facts["outside_labels"] for one in found] == pytest.approx([0.3, 0.1, 0.0], abs=0.05)
-    assert "member-1, member-2: the labels look complete" in log_of(run)
+    assert "look complete: member-1, member-2 trained for as long again" in log_of(run)
 
 
 def test_words_of_names_held_out_are_not_outside_the_labels(tiny: Path, toy: list[Sentence]) -> None:

@@ -12,8 +12,9 @@ import torch
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.errors import ModelError
+from roster.infer.recogniser import load
 from roster.model.batches import DeviceCorpus
-from roster.model.folder import is_model, load_model, save_model
+from roster.model.folder import CHECKSUMS, OLD_WEIGHTS, WEIGHTS, is_model, load_model, save_model
 from roster.model.heads import HEADS
 from roster.model.reading import read_probabilities
 
@@ -58,12 +59,36 @@ def test_an_older_model_is_replaced(trained: Path, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
+def test_a_model_of_an_earlier_version_is_read(trained: Path, tmp_path: Path) -> None:
+    """Its weights have transformers' file name."""
+    old = shutil.copytree(trained, tmp_path / "old")
+    (old / WEIGHTS).rename(old / OLD_WEIGHTS)
+    sums = json.loads((old / CHECKSUMS).read_text())
+    sums[OLD_WEIGHTS] = sums.pop(WEIGHTS)
+    (old / CHECKSUMS).write_text(json.dumps(sums))
+    expected = load_model(trained)[0].state_dict()
+    assert all(
+        torch.equal(tensor, expected[name]) for name, tensor in load_model(old)[0].state_dict().items()
+    )
+    assert load(old, "cpu")("Mr Ada left Oslo .") == load(trained, "cpu")("Mr Ada left Oslo .")
+
+
+def test_transformers_does_not_take_it_for_a_model_of_its_own(trained: Path) -> None:
+    """It would load the encoder, make up a head, and predict LABEL_0 and LABEL_1."""
+    from transformers import AutoModelForTokenClassification, pipeline
+
+    with pytest.raises(OSError, match=r"model\.safetensors"):
+        AutoModelForTokenClassification.from_pretrained(str(trained))
+    with pytest.raises((OSError, ValueError), match=r"model\.safetensors"):
+        pipeline("token-classification", model=str(trained))
+
+
 @pytest.fixture
 def copy(trained: Path, tmp_path: Path) -> Path:
     return shutil.copytree(trained, tmp_path / "m")
 
 
-@pytest.mark.parametrize("name", ["roster.json", "config.json", "tokenizer.json", "model.safetensors"])
+@pytest.mark.parametrize("name", ["roster.json", "config.json", "tokenizer.json", "roster.safetensors"])
 @pytest.mark.parametrize("damage", ["missing", "truncated", "empty", "nonsense"])
 def test_a_damaged_piece(name: str, damage: str, copy: Path) -> None:
     path = copy / name
