@@ -158,7 +158,11 @@ def _extend(
     if not config.extend:
         return found
     outside = [_outside(task, folds, member, one) for member, one in zip(members, found, strict=True)]
-    long = [i for i, ratio in enumerate(outside) if ratio < COMPLETE]
+    learned = [
+        learned_share(one.classes, folds, member, task.starts) >= LEARNED  # others find little anywhere
+        for member, one in zip(members, found, strict=True)
+    ]
+    long = [i for i, ratio in enumerate(outside) if ratio < COMPLETE and learned[i]]
     if long:
         names = ", ".join(f"member-{members[i]}" for i in long)
         run.log(f"few entities outside the labels, which look complete: {names} trained for as long again")
@@ -167,8 +171,8 @@ def _extend(
         for i, one in zip(long, _train(task, run, folds, which, again, "extended", start), strict=True):
             found[i] = one
     return [
-        replace(one, facts={**one.facts, "outside_labels": round(ratio, 4), "extended": ratio < COMPLETE})
-        for one, ratio in zip(found, outside, strict=True)
+        replace(one, facts={**one.facts, "outside_labels": round(ratio, 4), "extended": i in long})
+        for i, (one, ratio) in enumerate(zip(found, outside, strict=True))
     ]
 
 

@@ -176,6 +176,15 @@ def test_a_member_whose_labels_look_complete_is_trained_for_as_long_again(
     assert "look complete: member-1, member-2 trained for as long again" in log_of(run)
 
 
+def test_a_member_that_finds_nothing_is_no_sign_of_complete_labels(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.extend": True})
+    monkeypatch.setattr(roster, "_train", lambda *_: pytest.fail("trained"))
+    (one,) = roster._extend(task, run, member_folds(task, 1), [0], trained_as(task, 0 * task.labels))
+    assert (one.facts["outside_labels"], one.facts["extended"]) == (0.0, False)
+
+
 def test_words_of_names_held_out_are_not_outside_the_labels(tiny: Path, toy: list[Sentence]) -> None:
     task = task_of(tiny, toy)
     folds = member_folds(task, 2)
