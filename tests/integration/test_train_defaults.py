@@ -12,6 +12,7 @@ import pytest
 from roster.config import Config, load_request, read_config
 from roster.corpus.dataset import load_dataset
 from roster.learn.defaults import facts_of, settle
+from roster.learn.label_removal import COMPLETE
 
 RATE = ("--set", "noise_robust.learning_rate=5e-3", "--set", "ensemble.learning_rate=5e-3")
 """The tiny encoder of these tests has random weights; the rate of a pre-trained one teaches it nothing."""
@@ -163,6 +164,20 @@ def test_a_type_that_was_not_learned(
     assert ending[0] == f"warning: {warning}"
     assert "too few to learn from" in ending[1]
     assert f"warning: {warning}" in lines_of(run)
+
+
+def test_training_is_doubled_where_the_labels_look_complete(
+    write_data: Callable[..., Path], backbone: Path, roster: Any, tmp_path: Path
+) -> None:
+    """Every name has its label, so members predict none outside."""
+    data, run = write_data(*[NAMED] * 4, *[OTHER] * 4, copies=12), tmp_path / "run"
+    done = roster("train", data, "-o", run, "--backbone", backbone, *FEW, *RATE,
+                  "--set", "noise_robust.epochs=4", "--set", "self_training.enabled=false")  # fmt: skip
+    assert done.code == 0, done.err
+    for name in ("member-0", "member-1"):
+        stage = results(run)["stages"][name]
+        assert (stage["extended"], stage["outside_labels"] < COMPLETE) == (True, True)
+        assert any(f"training continues for {name}" in line for line in lines_of(run))
 
 
 @pytest.mark.parametrize("ensemble", [True, False])

@@ -26,7 +26,7 @@ from roster.scores import evaluate_sentences
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 SCORES = ("precision", "recall", "f1")
 KEPT = ("peak_memory", "peak_gpu_memory", "curve", "type_targets", "hold_out_recall", "agreement", "undone",
-        "trained_again", "switches", "o_weight", "rounds")  # fmt: skip
+        "trained_again", "extended", "outside_labels", "switches", "o_weight", "rounds")  # fmt: skip
 Log = Callable[[str], None]
 
 
