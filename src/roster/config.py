@@ -128,7 +128,7 @@ class NoiseRobust:
     )
     extend: bool = option(
         False,
-        "train a member for as long again if its labels look complete: it finds few entities outside them",
+        "double the training of a member that predicts few entities outside its labels: they look complete",
     )
     phrases: bool = option(
         True, "leave the words of phrases of unknown type out of the loss; off: they are O, as in the paper"

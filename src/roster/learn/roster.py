@@ -115,12 +115,12 @@ def _train(
     folds: Folds,
     members: Sequence[int],
     config: NoiseRobust,
-    go: str = "",
+    attempt: str = "",
     start: Sequence[Member] = (),
 ) -> list[Member]:
-    """The members in step, from the pre-trained encoder or from the weights of `start`. A second `go` at a
-    member has a name, and random numbers of its own."""
-    seeds = [derive(task.config.seed, "member", member, *filter(None, [go])) for member in members]
+    """Trains members in step, from the pre-trained encoder or from the weights of `start`. The name of a
+    second `attempt` is part of its stage's name and of its seeds."""
+    seeds = [derive(task.config.seed, "member", member, *filter(None, [attempt])) for member in members]
     models = [task.new_model("two-heads", seed) for seed in seeds]
     for model, one in zip(models, start, strict=False):
         model.load_state_dict(one.models.state_dict(one.index))
@@ -137,7 +137,7 @@ def _train(
         steps=task.steps(schedule),
         remove_entities=[removes_entities(member, config.remove_entities) for member in members],
     )
-    stage = "+".join(f"member-{member}" for member in members) + (f"-{go}" if go else "")
+    stage = "+".join(f"member-{member}" for member in members) + (f"-{attempt}" if attempt else "")
     trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
     p, splits = trained.read(task.corpus).half().cpu(), task.read_splits(trained)
     return [
@@ -149,10 +149,10 @@ def _train(
 def _extend(
     task: Task, run: Run, folds: Folds, members: Sequence[int], trained: Sequence[Member]
 ) -> list[Member]:
-    """The members; those whose labels look complete are trained for as long again, from where they are.
+    """Doubles the training of members whose labels look complete; returns all members.
 
-    Long training learns missing names as O. Where few are missing, it does no harm, and robust training is
-    slow to learn all that the labels teach.
+    Long training fits missing names as O, so training is short by default. Where few names are missing, it is
+    too short: GCE with dropped O labels converges more slowly than cross entropy.
     """
     config, found = task.config.noise_robust, list(trained)
     if not config.extend:
@@ -165,7 +165,7 @@ def _extend(
     long = [i for i, ratio in enumerate(outside) if ratio < COMPLETE and learned[i]]
     if long:
         names = ", ".join(f"member-{members[i]}" for i in long)
-        run.log(f"few entities outside the labels, which look complete: {names} trained for as long again")
+        run.log(f"labels look complete (few entities predicted outside them); training continues for {names}")
         start, which = [found[i] for i in long], [members[i] for i in long]
         again = replace(config, plain=0.0, plain_types=0.0)
         for i, one in zip(long, _train(task, run, folds, which, again, "extended", start), strict=True):

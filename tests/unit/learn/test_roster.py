@@ -165,15 +165,15 @@ def test_a_member_whose_labels_look_complete_is_trained_for_as_long_again(
 
     monkeypatch.setattr(roster, "_train", train)
     found = roster._extend(task, run, folds, [0, 1, 2], first)
-    ((_, _, _, members, config, go, start),) = asked
-    assert (members, go, start) == ([1, 2], "extended", first[1:])
+    ((_, _, _, members, config, attempt, start),) = asked
+    assert (members, attempt, start) == ([1, 2], "extended", first[1:])
     assert (config.epochs, config.plain_types) == (task.config.noise_robust.epochs, 0.0)
     assert [one.p is p for one, p in zip(found, [first[0].p, more[0].p, more[1].p], strict=True)] == [
         True
     ] * 3
     assert [one.facts["extended"] for one in found] == [False, True, True]
     assert [one.facts["outside_labels"] for one in found] == pytest.approx([0.3, 0.1, 0.0], abs=0.05)
-    assert "look complete: member-1, member-2 trained for as long again" in log_of(run)
+    assert "training continues for member-1, member-2" in log_of(run)
 
 
 def test_a_member_that_finds_nothing_is_no_sign_of_complete_labels(
