@@ -116,10 +116,12 @@ class NoiseRobust:
     keep_minority: float = option(
         0.9, "a type that would lose more than this share of its words loses none", low=0, high=1
     )
-    remove_entities: float = option(
+    remove_entities: bool = option(
+        False, "remove noisy entity labels from the entity head's loss too, not only from the type head's"
+    )
+    entity_warmup: float = option(
         0.0,
-        "share of the members that remove noisy entity labels from the entity head's loss too, not only from "
-        "the type head's",
+        "share of the steps in which only O labels are removed, and every entity label stays in the loss",
         low=0,
         high=1,
     )

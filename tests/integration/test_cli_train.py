@@ -227,7 +227,7 @@ def short(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> Callable
         ("noise_robust.drop_o=0", set()),
         ("augmentation.by=trained", set()),
         ("noise_robust.mask_inputs=0.2", set()),
-        ("noise_robust.remove_entities=1", set()),
+        ("noise_robust.remove_entities=true", set()),
         ("noise_robust.folds=false", set()),
         ("noise_robust.balance=false", set()),
         ("noise_robust.plain=0.5", set()),

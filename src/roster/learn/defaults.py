@@ -34,12 +34,15 @@ SELF_TRAINING_STEPS = 600
 """Longer self-training has a rate that is lower in proportion: a model is to move by no more."""
 UPDATES = 12
 """Labels are removed, and soft labels computed, so many times in the course of a stage."""
+ENTITY_WARMUP = 0.25
+"""An entity label that is removed early, before the model has learned its kind of name, rarely comes back. A
+missing name has to go early, before the model has learned it as O."""
 TRUSTING: dict[str, Any] = {
     "noise_robust.plain": 0.33,
     "noise_robust.drop_o": 0.0,
     "noise_robust.tau": 0.5,
     "noise_robust.mask_inputs": 0.0,
-    "noise_robust.remove_entities": 0.0,
+    "noise_robust.remove_entities": False,
     "noise_robust.balance": False,
     "noise_robust.extend": False,
 }
@@ -213,7 +216,8 @@ def _roster(config: Config, facts: Facts, given: Collection[str]) -> dict[str, A
         "noise_robust.balance": True,
         "noise_robust.repair": True,
         "noise_robust.extend": True,
-        "noise_robust.remove_entities": 1.0,
+        "noise_robust.remove_entities": True,
+        "noise_robust.entity_warmup": ENTITY_WARMUP,
         "ensemble.start": "member",
         "ensemble.epochs": max(1, round(epochs / 3)),
         "ensemble.learning_rate": rate,

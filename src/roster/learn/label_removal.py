@@ -26,6 +26,7 @@ def label_weights(
     keep_minority: float,
     remove_entities: bool = False,
     guard: bool = False,
+    only_o: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The weights `w_e` and `w_t` of every word, from one pass without dropout:
 
@@ -35,7 +36,7 @@ def label_weights(
 
     Minority guard: a type of which more than `keep_minority` of the words would go keeps them all. With
     `guard` the entity head has guards of its own (`KEEP_O`, `KEEP_ENTITIES`): a model that would remove
-    most labels has learned too little to judge them.
+    most labels has learned too little to judge them. With `only_o` the labels of all entity words stay.
 
     `e` [words] and `r` [words, types] are the heads' probabilities; `labels` has 0 for `O`.
     """
@@ -55,6 +56,8 @@ def label_weights(
         gone = torch.bincount(y[entity & ~vouched], minlength=n_types)
         vouched = vouched | (gone > KEEP_ENTITIES * count)[y]
         absent = absent | ((~entity & ~absent).sum() > KEEP_O * (~entity).sum())
+    if only_o:
+        return (entity | absent).float(), entity.float()
     w_e = torch.where(entity, vouched | guarded[y], absent).float()
     return w_e, w_t
 

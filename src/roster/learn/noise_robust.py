@@ -49,15 +49,6 @@ def repaired(config: NoiseRobust, per_epoch: int) -> NoiseRobust:
     )
 
 
-def removes_entities(member: int, share: float) -> bool:
-    """Whether a member removes noisy entity labels too: every other one at a share of a half.
-
-    >>> [removes_entities(member, 0.5) for member in range(5)]
-    [True, False, True, False, True]
-    """
-    return math.ceil((member + 1) * share) > math.ceil(member * share)
-
-
 def type_accuracy(taught: Tensor, right: Tensor) -> list[float]:
     """[K]: the share of the words of a type that were given it, mean over the types with words [K, types].
 
@@ -95,7 +86,6 @@ class NoiseRobustObjective(Objective):
         unlabelled: np.ndarray | None = None,
         held_out: np.ndarray | None = None,
         steps: int = 1,
-        remove_entities: Sequence[bool] | None = None,
     ):
         super().__init__(corpus, gold)
         self.config, self.disguise = config, mask  # type: ignore[method-assign, assignment]
@@ -112,7 +102,6 @@ class NoiseRobustObjective(Objective):
         self.learned = self.seen * (self.labels > 0)
         self.w_e, self.w_t = self.seen.clone(), self.learned.clone()
         self.steps = steps
-        self.remove_entities = remove_entities or [config.remove_entities > 0] * len(seeds)
         self.check_every = max(FEWEST_BATCHES, steps // CHECKS)
         self.q = torch.full((len(seeds), 1), 0.0 if config.plain else config.q, device=corpus.device)
         """The exponent of each model now; 0 is cross entropy."""
@@ -144,15 +133,15 @@ class NoiseRobustObjective(Objective):
             self._check(step)
         if not c.remove_labels or step == 0 or step % c.update_every or not self.removes(step).any():
             return
-        removes = self.removes(step).tolist()
+        removes, only_o = self.removes(step).tolist(), step < c.entity_warmup * self.steps
         rows = coming(c.update_every)
         for member, (words, p) in enumerate(read_coming(models, self.corpus, rows)):
             if not removes[member]:
                 continue
             labels, fixed = self.labels[words], self.gold.fixed[words]
             e, r = split_joint(p)
-            entities = self.remove_entities[member] and not (c.repair and labels_lack_names(e, labels))
-            w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, entities, c.repair)
+            entities = c.remove_entities and not (c.repair and labels_lack_names(e, labels))
+            w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, entities, c.repair, only_o)
             self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
             self.w_t[member, words] = torch.where(fixed, 1.0, w_t) * self.learned[member, words]
 

@@ -23,7 +23,7 @@ from roster.learn.label_removal import COMPLETE, outside_labels
 from roster.learn.loop import Models, Schedule, derive
 from roster.learn.masking import input_mask
 from roster.learn.names import NameAugmenter, dictionary_names, labelled_names
-from roster.learn.noise_robust import NoiseRobustObjective, removes_entities, repaired
+from roster.learn.noise_robust import NoiseRobustObjective, repaired
 from roster.learn.run import Run
 from roster.learn.self_training import SelfTrainingObjective
 from roster.learn.stage import finish_stage, train_stage
@@ -135,7 +135,6 @@ def _train(
         task.unlabelled,
         held_out=np.stack([folds.held_out(member) for member in members]),
         steps=task.steps(schedule),
-        remove_entities=[removes_entities(member, config.remove_entities) for member in members],
     )
     stage = "+".join(f"member-{member}" for member in members) + (f"-{attempt}" if attempt else "")
     trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
@@ -167,7 +166,7 @@ def _extend(
         names = ", ".join(f"member-{members[i]}" for i in long)
         run.log(f"labels look complete (few entities predicted outside them); training continues for {names}")
         start, which = [found[i] for i in long], [members[i] for i in long]
-        again = replace(config, plain=0.0, plain_types=0.0)
+        again = replace(config, plain=0.0, plain_types=0.0, entity_warmup=0.0)
         for i, one in zip(long, _train(task, run, folds, which, again, "extended", start), strict=True):
             found[i] = one
     return [

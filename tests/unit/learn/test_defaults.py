@@ -92,7 +92,8 @@ def test_robust_settings_where_labels_may_be_wrong() -> None:
     assert own.balance
     assert own.repair
     assert 0 < own.plain_types < 1
-    assert own.remove_entities == 1
+    assert own.remove_entities
+    assert 0 < own.entity_warmup < 1
     assert settled(TINY).ensemble.start == "member"
     assert own.mask_inputs > 0
     assert settled(replace(TINY, masks=False)).noise_robust.mask_inputs == 0

@@ -31,6 +31,11 @@ def test_each_case_by_hand() -> None:
     assert weights(e, r, labels, remove_entities=True) == ([1, 0, 1, 0, 1], [0, 0, 1, 0, 1])
 
 
+def test_only_o_labels() -> None:
+    """What the model doubts of the entity labels stays."""
+    assert weights([0.1, 0.5, 0.2], [[0.5, 0.5]] * 3, [0, 0, 1], only_o=True) == ([1, 0, 1], [0, 0, 1])
+
+
 def test_exactly_tau_is_not_more_than_tau() -> None:
     r = [[0.7, 0.3]] + [[0.71, 0.29]] * 3
     w_e, w_t = weights([0.5] * 4, r, [1] * 4)

@@ -26,7 +26,6 @@ from roster.learn.noise_robust import (
     TARGET,
     TYPED,
     NoiseRobustObjective,
-    removes_entities,
     repaired,
     type_accuracy,
 )
@@ -303,7 +302,7 @@ def test_type_accuracy_is_a_mean_over_types() -> None:
 def test_few_entity_labels_are_all_kept(repair: bool, kept: bool, task: Task) -> None:
     """Of a model that finds many entity words outside the labels, as long as it does."""
     objective = objective_of(
-        task, (0, 1), remove_labels=True, tau=0.7, remove_entities=1.0, repair=repair, drop_o=0.0
+        task, (0, 1), remove_labels=True, tau=0.7, remove_entities=True, repair=repair, drop_o=0.0
     )
     entity = objective.labels > 0
     doubted = torch.nonzero(entity).squeeze(1)[:3]
@@ -385,27 +384,40 @@ def test_no_labels_are_removed_in_the_plain_steps(task: Task) -> None:
         assert objective.q.item() == pytest.approx(q)
 
 
-@pytest.mark.parametrize("members", [1, 2, 5, 9])
-def test_which_members_remove_entity_labels(members: int) -> None:
-    for share in (0.0, 0.2, 1 / 3, 0.5, 0.75, 1.0):
-        chosen = [removes_entities(member, share) for member in range(members)]
-        assert sum(chosen) == math.ceil(members * share - 1e-9)
-        assert not share or chosen[0]
-    pattern = [removes_entities(member, 0.5) for member in range(members)]
-    assert pattern == [member % 2 == 0 for member in range(members)]
-
-
-def test_which_members_remove_entity_labels_in_the_loss(task: Task) -> None:
-    mask, n = input_mask(0.0, task.encoder, CPU), task.corpus.n_words
-    config = NoiseRobust(update_every=5, drop_o=0.0, tau=0.7, keep_minority=1.0)
-    objective = NoiseRobustObjective(
-        task.corpus, task.labels, config, [0, 1], mask, remove_entities=[True, False]
-    )
-    p = torch.from_numpy(np.random.default_rng(0).dirichlet([0.5] * 3, size=(1, n)).astype(np.float32))
-    objective.prepare(Says(p.expand(2, n, 3)), 5, everything)  # type: ignore[arg-type]
+@pytest.mark.parametrize("remove_entities", [False, True])
+def test_entity_labels_leave_the_loss_of_the_entity_head_on_demand(task: Task, remove_entities: bool) -> None:
+    objective = objective_of(task, remove_labels=True, keep_minority=1.0, remove_entities=remove_entities)
+    p = distributions(task)
+    objective.prepare(Says(p), 5, everything)  # type: ignore[arg-type]
     entity = objective.labels > 0
-    assert torch.equal(objective.w_e[0][entity] > 0, (1 - p[0, :, 0] > 0.7)[entity])
-    assert (objective.w_e[1][entity] == 1).all()
+    found, doubted = 1 - p[0, :, 0] > 0.7, objective.w_e[0] == 0
+    assert torch.equal(doubted[entity], ~found[entity] & remove_entities)
+
+
+def test_only_o_labels_are_removed_in_the_entity_warmup(task: Task) -> None:
+    """Missing names leave the loss from the first removal on; entity labels only after the warm-up."""
+    options = {"remove_labels": True, "remove_entities": True, "tau": 0.4, "keep_minority": 1.0}
+    late = objective_of(task, steps=100, entity_warmup=0.25, **options)
+    early = objective_of(task, steps=100, **options)
+    p, entity = distributions(task), late.labels > 0
+    for step in range(5, 50, 5):
+        for objective in (late, early):
+            objective.prepare(Says(p), step, everything)  # type: ignore[arg-type]
+        assert torch.equal(late.w_e[0][~entity], early.w_e[0][~entity])
+        assert not early.w_e[0][~entity].all()
+        assert not early.w_t[0][entity].all()
+        if step < 25:
+            assert late.w_e[0][entity].all()
+            assert late.w_t[0][entity].all()
+        else:
+            assert torch.equal(late.w_e, early.w_e)
+            assert torch.equal(late.w_t, early.w_t)
+
+
+def distributions(task: Task) -> Tensor:
+    """Of one model, drawn."""
+    drawn = np.random.default_rng(0).dirichlet([0.5] * 3, size=(1, task.corpus.n_words))
+    return torch.from_numpy(drawn.astype(np.float32))
 
 
 def test_settings_of_a_model_that_is_trained_again() -> None:
