@@ -1,8 +1,9 @@
 """RoSTER: a named-entity recogniser from raw text and a dictionary, without annotation.
 
 >>> import roster
->>> sorted(roster.__all__)
-['Entity', 'Recogniser', 'evaluate', 'export', 'label', 'load', 'pretrain', 'train']
+>>> labels = roster.label(["Ada Lovelace was born in London."], {"Ada Lovelace": "PER", "London": "LOC"})
+>>> [(s.span_text(x), x.label) for s in labels for x in s.spans]
+[('Ada Lovelace', 'PER'), ('London', 'LOC')]
 """
 
 from __future__ import annotations
@@ -10,10 +11,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from roster.api import Entity, Recogniser, evaluate, export, label, load, pretrain, train
+    from roster.api import (
+        Dataset,
+        Entity,
+        Recogniser,
+        Sentence,
+        Span,
+        evaluate,
+        export,
+        label,
+        load,
+        pretrain,
+        read,
+        train,
+        write,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "pretrain", "train"]
+__all__ = [
+    "Dataset",
+    "Entity",
+    "Recogniser",
+    "Sentence",
+    "Span",
+    "evaluate",
+    "export",
+    "label",
+    "load",
+    "pretrain",
+    "read",
+    "train",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

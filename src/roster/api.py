@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from roster.config import Config, Request, load_request
 from roster.corpus.dataset import Dataset
-from roster.corpus.io import read
-from roster.corpus.sentence import Sentence
+from roster.corpus.io import read, write
+from roster.corpus.sentence import Sentence, Span
+from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError
 from roster.infer.recogniser import Entity, Recogniser, load
 from roster.scores import Evaluation, evaluate_sentences
@@ -18,14 +21,28 @@ if TYPE_CHECKING:
     from roster.distant.label import Labels
     from roster.infer.parity import Parity
 
-__all__ = ["Entity", "Recogniser", "evaluate", "export", "label", "load", "pretrain", "train"]
+__all__ = [
+    "Dataset",
+    "Entity",
+    "Recogniser",
+    "Sentence",
+    "Span",
+    "evaluate",
+    "export",
+    "label",
+    "load",
+    "pretrain",
+    "read",
+    "train",
+    "write",
+]
 
 Source = str | Path | Iterable[Sentence]
 
 
 def label(
-    corpus: Source,
-    dictionary: str | Path | Sequence[str | Path] = (),
+    corpus: str | Path | Iterable[Any],
+    names: Any = (),
     *,
     config: str | Path | None = None,
     format: str | None = None,
@@ -36,28 +53,62 @@ def label(
 ) -> Labels:
     """Distant labels from dictionaries, patterns and a knowledge base.
 
-    `config` is a TOML file as `roster label --config` takes it; `settings` are those of
-    `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`, `builtin=["DATE"]`,
-    `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`. With `cache`, a folder,
-    compiled dictionaries are kept for the next time.
+    Args:
+        corpus: a file or folder of any format; or texts in memory: a list of strings, `Sentence` objects or
+            records with `text` or `tokens`, a pandas Series, a data frame with a column `text`, a Hugging
+            Face dataset.
+        names: a dictionary file, or several; or names in memory: `{"Oslo": "LOC"}`,
+            `{"LOC": ["Oslo", "Bergen"]}`, pairs of name and type, a data frame with a column for each.
+        config: a TOML file as `roster label --config` takes it.
+        format: the format of `corpus`, where it is not recognised.
+        cache: a folder that keeps compiled dictionaries for the next time.
+        workers: processes.
+        settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
+            `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`.
+
+    Returns:
+        The labelled sentences, to iterate over, to give to `train`, or to write with `save("folder")`.
+        `report` has the counts after a pass.
+
+    Raises:
+        DataError: for a corpus or a dictionary that cannot be read, with the place.
+        ConfigError: for settings that are wrong.
+
+    >>> labels = label(["Ada Lovelace was born in London."], {"PER": ["Ada Lovelace"], "LOC": ["London"]})
+    >>> [[s.span_text(x) for x in s.spans] for s in labels]
+    [['Ada Lovelace', 'London']]
     """
+    from roster.distant.entries.in_memory import is_in_memory, write_names
     from roster.distant.label import Labels
     from roster.distant.settings import load_settings
 
-    dictionaries = [dictionary] if isinstance(dictionary, str | Path) else list(dictionary)
-    if isinstance(corpus, Iterator):
-        corpus = list(corpus)  # it is gone through twice
-    return Labels(
-        lambda: read(corpus, format, labels="none") if isinstance(corpus, str | Path) else corpus,
+    source: Callable[[], Iterable[Sentence]]
+    if isinstance(corpus, str | Path):
+        path = corpus
+        source = lambda: read(path, format, labels="none")  # noqa: E731
+    else:
+        sentences = list(sentences_of(corpus))  # they are gone through twice
+        source = lambda: sentences  # noqa: E731
+    if isinstance(names, Iterator):
+        names = list(names)
+    kept = TemporaryDirectory(prefix="roster-") if is_in_memory(names) else None
+    if kept is not None:
+        names = write_names(names, Path(kept.name))
+    dictionaries = [names] if isinstance(names, str | Path) else list(names)
+    found = Labels(
+        source,
         load_settings(config, dictionaries=dictionaries, **settings),
         cache=None if cache is None else Path(cache),
         workers=workers,
         log=log,
     )
+    if kept is not None:
+        finalize(found, kept.cleanup)
+    return found
 
 
 def train(
-    dataset: str | Path | Dataset,
+    dataset: str | Path | Dataset | Iterable[Sentence],
     run: str | Path,
     *,
     method: str | None = None,
@@ -71,10 +122,27 @@ def train(
 ) -> Recogniser:
     """Trains, or goes on with an unfinished run, and gives the recogniser that lies in `run/model`.
 
-    What is not given is derived from the data and the encoder, and shortened to fit into `minutes`. `gold`
-    is a file of a few sentences with true labels, which are learned from as well. `preset` is one of the
-    paper's settings.
+    What is not given is derived from the data and the encoder.
+
+    Args:
+        dataset: a folder or file of any format, a `Dataset`, or labelled sentences, as `label` gives them.
+        run: the run folder; an unfinished run in it goes on.
+        method: `roster` (default), `fine-tune`, `bond`, `autoner` or `bilstm-crf`.
+        backbone: a bundled encoder, a folder, or a name on the Hugging Face hub.
+        preset: one of the paper's settings, for reproduction.
+        minutes: a time budget; settings are shortened to fit into it.
+        gold: a file of a few sentences with true labels, which are learned from as well.
+        config: a TOML file of values, or a complete `Config`.
+        overrides: single values by name, such as `{"ensemble.models": 3}`.
+        log: called with each line of the log.
+
+    Raises:
+        DataError: for data that cannot be read, or that has no label.
+        ConfigError: for settings that are wrong.
+        RosterError: where nothing can be learned from the labels.
     """
+    if not isinstance(dataset, str | Path | Dataset):
+        dataset = Dataset.from_sentences(dataset)
     from roster.learn.train import train as run_training
 
     if isinstance(config, Config):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -33,6 +33,11 @@ class Part:
     split: str | None = None
     labels: Labels | None = None
 
+    @property
+    def place(self) -> Path | None:
+        """What an error about the split names."""
+        return self.paths[0]
+
     def sentences(self, types: frozenset[str] | None) -> Iterator[Sentence]:
         """Those with at least one word; a label that `types` does not list is an error."""
         for path in self.paths:
@@ -54,6 +59,27 @@ class Part:
 
 
 @dataclass(frozen=True)
+class InMemory:
+    """A split whose sentences are given, and in no file."""
+
+    given: Sequence[Sentence]
+    format: str = "memory"
+    place: Path | None = None
+
+    def sentences(self, types: frozenset[str] | None) -> Iterator[Sentence]:
+        """Those with at least one word; a label that `types` does not list is an error."""
+        for number, sentence in enumerate(self.given, 1):
+            for span in sentence.spans or ():
+                if types is not None and span.label not in types:
+                    raise DataError(
+                        f"sentence {number}: the label {span.label!r} is not one of the types "
+                        f"{', '.join(sorted(types))}"
+                    )
+            if sentence.words:
+                yield sentence
+
+
+@dataclass(frozen=True)
 class Dataset:
     """Splits are read when first asked for, and kept.
 
@@ -61,9 +87,29 @@ class Dataset:
     with true labels, or None where nobody made them. A split that is not there is an empty list.
     """
 
-    path: Path
-    parts: dict[str, Part]
+    path: Path | None
+    """The folder or file it was read from; None: it is in memory."""
+    parts: Mapping[str, Part | InMemory]
     listed_types: tuple[str, ...] | None = field(default=None)
+
+    @classmethod
+    def from_sentences(
+        cls,
+        train: Iterable[Sentence],
+        valid: Iterable[Sentence] = (),
+        test: Iterable[Sentence] = (),
+        types: Iterable[str] | None = None,
+    ) -> Dataset:
+        """A data set in memory. `types` are all labels of `train` unless they are given.
+
+        >>> from roster.corpus.sentence import Span
+        >>> data = Dataset.from_sentences([Sentence.from_words(["Ada", "ran"], [Span(0, 1, "PER")])])
+        >>> data.types, len(data.train), len(data.test)
+        (('PER',), 1, 0)
+        """
+        splits = {"train": list(train), "valid": list(valid), "test": list(test)}
+        parts = {name: InMemory(split) for name, split in splits.items() if split or name == "train"}
+        return cls(None, parts, None if types is None else tuple(types))
 
     @cached_property
     def types(self) -> tuple[str, ...]:
@@ -76,11 +122,11 @@ class Dataset:
     def train(self) -> list[Sentence]:
         sentences = self._load("train")
         if not sentences:
-            raise DataError("there is no sentence to train on", path=self.parts["train"].paths[0])
+            raise DataError("there is no sentence to train on", path=self.parts["train"].place)
         if all(sentence.spans is None for sentence in sentences):
             raise DataError(
                 "the sentences have no labels; make some with roster label, from a dictionary of names",
-                path=self.parts["train"].paths[0],
+                path=self.parts["train"].place,
             )
         return sentences
 
@@ -100,10 +146,7 @@ class Dataset:
         """The same types and splits with other sentences to train on."""
         labels = {span.label for s in sentences for span in s.spans or ()}
         types = (*self.types, *sorted(labels.difference(self.types)))
-        found = Dataset(self.path, self.parts, types)
-        # A cached property is filled by hand: these have been read already.
-        vars(found).update(train=list(sentences), valid=self.valid, test=self.test)
-        return found
+        return Dataset.from_sentences(sentences, self.valid, self.test, types)
 
     def fingerprint(self) -> str:
         """A hash of the types, and of all words and labels that a training reads, from whatever files."""

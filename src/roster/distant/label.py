@@ -61,13 +61,22 @@ class Labels:
 
     def save(
         self,
-        target: Target,
+        target: Target | str | Path,
         scheme: Scheme = "BIO",
         *,
         provenance: bool = True,
         gold: Iterable[Sentence] | None = None,
     ) -> int:
-        """Writes labels, sources and report; gives the number of entries that can match nothing."""
+        """Writes labels, sources and report; gives the number of entries that can match nothing.
+
+        Args:
+            target: a folder (for `roster.train`), or a file whose name tells the format.
+            scheme: tags to write, where the format has tags.
+            provenance: also write where each label comes from.
+            gold: the same sentences with true labels; adds precision and recall to the report.
+        """
+        if not isinstance(target, Target):
+            target = Target(target)
         scores = None if gold is None else self.score(gold)  # first: then nothing is written if it fails
         if not self._save_in_parts(target, scheme, provenance):
             target.write(self.labelled(), scheme, sources=provenance)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from roster.backbone.alignment import Encoded
-from roster.corpus.formats.records import check_unicode
 from roster.corpus.sentence import Sentence, Span
+from roster.corpus.texts import check_text, describe
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
@@ -83,7 +83,7 @@ class Recogniser:
         Raises `DataError` for anything but a string of valid Unicode; `pipe` takes several texts.
         """
         if not isinstance(text, str):
-            raise DataError(f"expected one text (a string), not {_kind(text)}; ner.pipe takes several")
+            raise DataError(f"expected one text (a string), not {describe(text)}; ner.pipe takes several")
         return next(self.pipe([text]))
 
     def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
@@ -93,7 +93,7 @@ class Recogniser:
         comes after the answers to all texts before it.
         """
         if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise DataError(f"expected several texts, such as a list of strings, not {_kind(texts)}")
+            raise DataError(f"expected several texts, such as a list of strings, not {describe(texts)}")
         sizes: deque[int] = deque()
         with closing(self.find(_sentences(texts, sizes))) as found:
             for one in found:
@@ -179,32 +179,10 @@ def chunks(sentences: Iterable[Sentence], words: int) -> Iterator[tuple[list[Sen
 def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
     """Sentences of all texts; `sizes` gets the number of each text's."""
     for number, text in enumerate(texts):
-        _check(text, number)
+        check_text(text, number)
         found = split(text)
         sizes.append(len(found))
         yield from found
-
-
-def _check(text: object, number: int) -> None:
-    if not isinstance(text, str):
-        raise DataError(f"text {number} is {_kind(text)}, not a string; drop missing values first")
-    try:
-        check_unicode(text)
-    except ValueError as error:
-        raise DataError(
-            f"text {number} is not valid Unicode: {error}; "
-            "text.encode('utf-8', 'replace').decode() replaces it"
-        ) from None
-
-
-def _kind(value: object) -> str:
-    """
-    >>> _kind(None), _kind(float("nan")), _kind(["a"]), _kind("Oslo")
-    ('None', 'NaN', 'a list', 'a single string')
-    """
-    if value is None or value != value:
-        return "None" if value is None else "NaN"
-    return "a single string" if isinstance(value, str) else f"a {type(value).__name__}"
 
 
 def _score(best: np.ndarray, at: int, span: Span) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from roster.bench.experiments.point import Change, Point
 from roster.bench.thinning import thin
-from roster.corpus.dataset import Dataset, content, load_dataset
+from roster.corpus.dataset import Dataset, Part, content, load_dataset
 from roster.corpus.formats import lines
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
@@ -82,7 +82,7 @@ def gold_sentences(dataset: Dataset) -> list[Sentence]:
 def check_distant(dataset: Dataset) -> None:
     """A folder whose training sentences have only gold labels must not pass for one with distant ones."""
     part = dataset.parts["train"]
-    if part.format != "lines" or dataset.train_gold is None:
+    if not isinstance(part, Part) or part.format != "lines" or dataset.train_gold is None:
         return
     if not lines.label_file(part.paths[0], "dist").is_file():
         raise DataError(

@@ -1,0 +1,80 @@
+"""Texts and sentences that a program has in memory: what they are, and what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from roster.corpus.formats.base import Options
+from roster.corpus.formats.records import check_unicode, from_record
+from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import split
+from roster.errors import DataError
+
+TEXT_COLUMN = "text"
+READ = ("id", "text", "tokens")
+"""What is read of a record; labels that it may have are left alone."""
+
+
+def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
+    """Sentences of a list of texts, of sentences, or of records with `text` or `tokens`.
+
+    Args:
+        items: strings (each a document), `Sentence` objects, or dictionaries, as the rows of a Hugging Face
+            dataset; a data frame with a column called `text`.
+
+    Raises:
+        DataError: for what is none of these, with its position.
+
+    >>> [s.words for s in sentences_of(["Ada ran.", {"tokens": ["She", "won"]}])]
+    [('Ada', 'ran', '.'), ('She', 'won')]
+    """
+    for number, item in enumerate(_rows(items)):
+        if isinstance(item, Sentence):
+            yield item
+        elif isinstance(item, Mapping):
+            try:
+                record = {"id": str(number), **{key: item[key] for key in READ if key in item}}
+                yield from from_record(record, Options())
+            except ValueError as error:
+                raise DataError(f"record {number}: {error}") from None
+        else:
+            check_text(item, number)
+            yield from split(item, str(number))
+
+
+def _rows(items: Any) -> Iterable[Any]:
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise DataError(f"expected several texts, such as a list of strings, not {describe(items)}")
+    columns = getattr(items, "columns", None)
+    if columns is None:
+        return items
+    if TEXT_COLUMN not in list(columns):  # iterating over a data frame gives the names of its columns
+        names = ", ".join(map(str, columns))
+        raise DataError(f"expected a data frame with a column {TEXT_COLUMN!r}; this one has {names}. "
+                        "Give one column: frame['body']")  # fmt: skip
+    frame: Any = items
+    column: Iterable[Any] = frame[TEXT_COLUMN]
+    return column
+
+
+def check_text(text: object, number: int) -> None:
+    if not isinstance(text, str):
+        raise DataError(f"text {number} is {describe(text)}, not a string; drop missing values first")
+    try:
+        check_unicode(text)
+    except ValueError as error:
+        raise DataError(
+            f"text {number} is not valid Unicode: {error}; "
+            "text.encode('utf-8', 'replace').decode() replaces it"
+        ) from None
+
+
+def describe(value: object) -> str:
+    """
+    >>> describe(None), describe(float("nan")), describe(["a"]), describe("Oslo")
+    ('None', 'NaN', 'a list', 'a single string')
+    """
+    if value is None or value != value:
+        return "None" if value is None else "NaN"
+    return "a single string" if isinstance(value, str) else f"a {type(value).__name__}"

@@ -1,0 +1,72 @@
+"""Dictionaries that a program has in memory, written to a file that the other readers take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from roster.distant.entries.columns import find_columns, not_found
+from roster.errors import DataError
+
+FILE = "names.jsonl"
+
+
+def is_in_memory(names: Any) -> bool:
+    """Whether `names` are the names themselves, and not paths of dictionaries.
+
+    >>> is_in_memory({"Oslo": "LOC"}), is_in_memory([("Oslo", "LOC")]), is_in_memory(["a.tsv", "b.tsv"])
+    (True, True, False)
+    """
+    if isinstance(names, Mapping) or hasattr(names, "columns"):
+        return True
+    return not isinstance(names, str | Path) and any(not isinstance(x, str | Path) for x in names)
+
+
+def write_names(names: Any, folder: Path) -> Path:
+    """Writes names with their types to a dictionary in `folder`; gives its path.
+
+    Args:
+        names: `{"Oslo": "LOC"}`, `{"LOC": ["Oslo", "Bergen"]}`, pairs of name and type, or a data frame with
+            a column for each.
+
+    Raises:
+        DataError: for what is not a name with a type, with its position.
+    """
+    path = folder / FILE
+    with path.open("w", encoding="utf-8") as file:
+        for number, (name, kind) in enumerate(_pairs(names)):
+            for what, value in (("name", name), ("type", kind)):
+                if not isinstance(value, str) or not value.strip():
+                    raise DataError(f"names, entry {number}: expected a {what} (a string), found {value!r}")
+            file.write(json.dumps({"name": name, "type": kind}, ensure_ascii=False) + "\n")
+    return path
+
+
+def _pairs(names: Any) -> Iterator[tuple[Any, Any]]:
+    """
+    >>> list(_pairs({"Oslo": "LOC"})), list(_pairs({"LOC": ["Oslo", "Bergen"]}))
+    ([('Oslo', 'LOC')], [('Oslo', 'LOC'), ('Bergen', 'LOC')])
+    """
+    columns = getattr(names, "columns", None)
+    if columns is not None:
+        yield from _of_frame(names, tuple(map(str, columns)))
+    elif isinstance(names, Mapping):
+        for key, value in names.items():
+            if isinstance(value, str) or not isinstance(value, Iterable):
+                yield key, value
+            else:
+                yield from ((name, key) for name in value)
+    else:
+        for number, pair in enumerate(names):
+            if isinstance(pair, str) or not isinstance(pair, Iterable) or len(tuple(pair)) != 2:
+                raise DataError(f"names, entry {number}: expected a name and its type, found {pair!r}")
+            yield tuple(pair)
+
+
+def _of_frame(frame: Any, columns: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
+    found = find_columns(columns)
+    if found is None:
+        raise DataError(f"expected a data frame with two columns: {not_found(columns)}")
+    yield from zip(frame[columns[found.surface]], frame[columns[found.kind]], strict=True)
