@@ -165,7 +165,7 @@ class Counter:
         return Phase(stage, name, self.once, self.weight * self.encoder.matrices).times(passes)
 
     def renewals(self, stage: str, name: str, epochs: int, every: int, first: int) -> Phase:
-        """Reading before every so manyth batch, from the `first` on: all that comes until the next time."""
+        """Reading before every n-th batch, from the `first` on: the windows used until the next time."""
         in_epoch = self.corpus.steps(self.batch_size)
         steps = epochs * in_epoch
         shares = [min(in_epoch, every, steps - at) for at in range(first, steps, every)]

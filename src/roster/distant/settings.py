@@ -122,7 +122,7 @@ def load_settings(
     where = "" if file is None else f"{file}: "
     for name in tree:
         if name not in SECTIONS:
-            raise ConfigError(f"{where}there is no section [{name}]; there are {', '.join(SECTIONS)}")
+            raise ConfigError(f"{where}unknown section [{name}]; the sections are {', '.join(SECTIONS)}")
     folder = Path() if file is None else Path(file).parent
     sources = [_source(table, folder, where) for table in _tables(tree, "dictionaries", where)]
     for place, path in enumerate(dictionaries):
@@ -152,7 +152,7 @@ def load_settings(
 def _builtin(table: dict[str, Any], chosen: Sequence[str], where: str) -> list[Pattern]:
     where = f"{where}[builtin]"
     if unknown := set(table) - {"patterns", "labels"}:
-        raise ConfigError(f"{where}: there is no {', '.join(sorted(unknown))}; patterns and labels are")
+        raise ConfigError(f"{where}: unknown {_keys(unknown)}; expected patterns or labels")
     listed, labels = table.get("patterns", []), table.get("labels", {})
     if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
         raise ConfigError(f'{where}: patterns must be a list such as ["DATE", "TIME"], not {listed!r}')
@@ -177,7 +177,7 @@ def _kb(table: dict[str, Any], given: Mapping[str, Any], folder: Path, where: st
 def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
     name = f"{where}[[dictionaries]]"
     if unknown := set(table) - {"path", "format", "priority"}:
-        raise ConfigError(f"{name}: there is no {', '.join(sorted(unknown))}; path, format and priority are")
+        raise ConfigError(f"{name}: unknown {_keys(unknown)}; expected path, format or priority")
     path, format, priority = table.get("path"), table.get("format"), table.get("priority", 0)
     if not isinstance(path, str) or not path:
         raise ConfigError(f'{name}: path must be a text, such as path = "names.tsv"')
@@ -186,6 +186,14 @@ def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
     if not isinstance(priority, int) or isinstance(priority, bool):
         raise ConfigError(f"{name}: priority must be a whole number, not {priority!r}")
     return Source(folder / path, format, priority)
+
+
+def _keys(unknown: set[str]) -> str:
+    """
+    >>> _keys({"a"}), _keys({"b", "a"})
+    ('key a', 'keys a, b')
+    """
+    return f"key{'s' if len(unknown) > 1 else ''} {', '.join(sorted(unknown))}"
 
 
 def _table(tree: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def choose_engines(
 ) -> tuple[Engine, Engine]:
     """The engine of a run, and that of its self-training.
 
-    Names have other sub-words than those they stand for, and a captured step has no room for another layout.
+    CUDA graphs need fixed shapes; replaced names change the number of sub-words.
     """
     chosen = choose_engine(config, device, encoder, log)
     names = config.augments and config.augmentation.by == "names"

@@ -54,7 +54,7 @@ class Models(Protocol):
 
 
 Coming = Callable[[int], list[np.ndarray] | None]
-"""The windows that each model will see in so many batches from now on; None: all there are, or more."""
+"""Windows used by the next n batches, for each model; None: all windows, if n batches cover the epoch."""
 
 
 def read_coming(

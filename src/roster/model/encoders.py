@@ -1,7 +1,7 @@
 """Which encoder a backbone's name or a model folder means: one of transformers, or our own BiLSTM-CNN.
 
-Nowhere else is this asked. What needs torch or transformers is imported where it is used: a model that was
-exported needs neither.
+The only module that distinguishes encoder types. What needs torch or transformers is imported where it is
+used: a model that was exported needs neither.
 """
 
 from __future__ import annotations

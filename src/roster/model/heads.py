@@ -16,7 +16,7 @@ from roster.model.crf import best_path, chains, legal_bio, log_partition, margin
 from roster.model.ties import Outputs, tie_probabilities
 
 AHEAD = 1e-5
-"""By what share the tag of the best path is made the most likely one, where it is not."""
+"""Margin by which the Viterbi tag is placed above the marginal argmax, where the two differ."""
 
 
 class WordStates(nn.Module):

@@ -1,4 +1,4 @@
-"""The last states of a masked LM, centred and scaled, while everything that it says stays the same.
+"""Recentre and scale the last hidden states of a masked LM; its outputs are unchanged.
 
 Nothing in masked-LM training or in learning from a teacher's angles decides how large the last states are, or
 around what they lie. A fresh head feels it: with small differences between large states it learns slowly, and

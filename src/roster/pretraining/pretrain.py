@@ -121,7 +121,7 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
         ticks=ticks,
     )
     if settings.evens and (factor := even_out(model, loop.last_states(model, train, settings.precision))):
-        say(f"last states: centred, and scaled by {factor:.2f}; the model says what it said")
+        say(f"last hidden states recentred and scaled by {factor:.2f}; model outputs are unchanged")
     curve = trainer.progress.curve
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
     facts = card.facts(model.config, size(model), settings, start.told, tokens.facts, curve, name)

@@ -1,4 +1,4 @@
-"""Last states are centred and scaled, and the model says what it said."""
+"""The last hidden states are recentred and scaled; model outputs are unchanged."""
 
 from __future__ import annotations
 

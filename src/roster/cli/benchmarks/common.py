@@ -25,14 +25,14 @@ def add_runs(parser: argparse.ArgumentParser, repeat: int, limit: float, memory:
         metavar="SECONDS",
         type=float,
         default=limit,
-        help=f"for one process (default: {limit:g})",
+        help=f"time limit per process, in seconds (default: {limit:g})",
     )
     if memory:
         parser.add_argument(
             "--memory-limit",
             metavar="GIB",
             type=float,
-            help="for one process (default: 80 %% of what is free when the benchmark starts)",
+            help="memory limit per process (default: 80 %% of what is free when the benchmark starts)",
         )
 
 

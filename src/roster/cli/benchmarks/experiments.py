@@ -122,7 +122,7 @@ def _values(parser: argparse.ArgumentParser) -> None:
 
 
 def _points(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--points", metavar="N", type=int, help="of the curve (default: 15)")
+    parser.add_argument("--points", metavar="N", type=int, help="number of points on the curve (default: 15)")
 
 
 def _sentences(parser: argparse.ArgumentParser) -> None:

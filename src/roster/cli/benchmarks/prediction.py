@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=float,
         default=[],
-        help="also time and memory of ours on so many megabytes, the text again and again",
+        help="also benchmark ours on inputs of N MB (the text is repeated)",
     )
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     add_runs(parser, repeat=3, limit=3600)
