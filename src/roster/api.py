@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 Source = str | Path | Iterable[Sentence]
+LOGGER = logging.getLogger("roster")
+"""Gets the lines of the log where no function is given for them."""
 
 
 def label(
@@ -100,7 +103,7 @@ def label(
         load_settings(config, dictionaries=dictionaries, **settings),
         cache=None if cache is None else Path(cache),
         workers=workers,
-        log=log,
+        log=log or LOGGER.info,
     )
     if kept is not None:
         finalize(found, kept.cleanup)
@@ -134,7 +137,7 @@ def train(
         gold: a file of a few sentences with true labels, which are learned from as well.
         config: a TOML file of values, or a complete `Config`.
         overrides: single values by name, such as `{"ensemble.models": 3}`.
-        log: called with each line of the log.
+        log: called with each line of the log; by default the lines go to `logging`, as `roster`, level INFO.
 
     Raises:
         DataError: for data that cannot be read, or that has no label.
@@ -160,7 +163,7 @@ def train(
         }
         extra.update({k: v for k, v in named.items() if v is not None})
         chosen = load_request(preset=preset, file=config, overrides=extra)
-    run_training(dataset, run, chosen, minutes=minutes, log=log)
+    run_training(dataset, run, chosen, minutes=minutes, log=log or LOGGER.info)
     static = chosen.config() if isinstance(chosen, Request) else chosen
     return load(run, static.optimiser.device)
 
@@ -196,7 +199,7 @@ def export(
     from roster.infer.export import export as write
 
     truth = None if gold is None else list(_sentences(gold, format))
-    return write(model, folder, int8=int8, gold=truth, log=log)
+    return write(model, folder, int8=int8, gold=truth, log=log or LOGGER.info)
 
 
 def pretrain(
@@ -215,7 +218,7 @@ def pretrain(
     from roster.pretraining.settings import load_settings
 
     files = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-    return make(files, output, load_settings(settings), log=log)
+    return make(files, output, load_settings(settings), log=log or LOGGER.info)
 
 
 def is_model_folder(path: str | Path) -> bool:

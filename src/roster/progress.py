@@ -15,6 +15,10 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 
+EVERY = 30.0
+"""Seconds between two lines of progress, where there is no terminal for a bar."""
+LINE = "{desc}: {percentage:.0f} %, {n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
+
 
 def bar(
     items: Iterable[T] | None = None,
@@ -24,18 +28,46 @@ def bar(
     initial: int = 0,
     unit: str = "batch",
 ) -> Any:
-    """A progress bar with rate and time left; silent when standard error is not a terminal."""
-    return tqdm(
+    """A progress bar with rate and time left; where there is no terminal, a line every `EVERY` seconds."""
+    if sys.stderr.isatty():
+        return tqdm(
+            items,
+            desc=description,
+            total=total,
+            initial=initial,
+            unit=f" {unit}",
+            dynamic_ncols=True,
+            leave=False,
+            delay=0.5,
+        )
+    return _LineBar(
         items,
         desc=description,
         total=total,
         initial=initial,
         unit=f" {unit}",
-        disable=not sys.stderr.isatty(),
-        dynamic_ncols=True,
+        file=_Lines(),
         leave=False,
-        delay=0.5,
+        delay=EVERY,
+        mininterval=EVERY,
+        bar_format=None if total is None and not hasattr(items, "__len__") else LINE,
     )
+
+
+class _LineBar(tqdm):
+    monitor_interval = 0  # its thread would not survive a fork
+
+
+class _Lines:
+    """A file that takes each state of a bar, which overwrites the one before, as a line of its own."""
+
+    def write(self, text: str) -> int:
+        if line := text.strip():
+            say_to_stderr(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Every line is flushed as it is written."""
 
 
 def process_memory(field: str, process: str = "self") -> int:

@@ -3,6 +3,7 @@ that the caller has to name but the run folder."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,9 @@ def test_labels_are_saved_by_a_path(tmp_path: Path) -> None:
     assert found_in(roster.read(tmp_path / "labels.conll")) == FOUND
 
 
-def test_from_texts_to_a_recogniser(corpus: Path, backbone: Path, tmp_path: Path) -> None:
+def test_from_texts_to_a_recogniser(
+    corpus: Path, backbone: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Labels go straight into training, and the result predicts and is scored; the same from a file."""
     texts = (corpus / "train_text.txt").read_text(encoding="utf-8").splitlines()
     names = {"PER": ["Ada", "Boris", "Clara", "Dmitri", "Elena"], "LOC": ["Oslo", "Lima", "Cairo", "Quito"]}
@@ -92,7 +95,13 @@ def test_from_texts_to_a_recogniser(corpus: Path, backbone: Path, tmp_path: Path
     assert scores.as_dict()["f1"] > 0.6
 
     labels.save(tmp_path / "data")
-    again = roster.train(tmp_path / "data", tmp_path / "again", backbone=str(backbone), overrides=settings)
+    with caplog.at_level(logging.INFO, logger="roster"):
+        again = roster.train(
+            tmp_path / "data", tmp_path / "again", backbone=str(backbone), overrides=settings
+        )
+    logged = [(record.name, record.getMessage().split(":")[0]) for record in caplog.records]
+    assert ("roster", "member-0") in logged
+    assert ("roster", "self-training") in logged
     line = "yesterday Mr Farid said nothing in Turin ."
     assert [(e.text, e.label, e.score) for e in again(line)] == [
         (e.text, e.label, e.score) for e in ner(line)

@@ -1,12 +1,16 @@
-"""What is said of memory."""
+"""What is said of memory and of progress."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import time
+from typing import Any
 
 import pytest
 
+from roster import progress
 from roster.progress import peak_memory, process_memory
 
 CHILD = "from roster.progress import peak_memory; print(peak_memory()['peak_memory'])"
@@ -26,3 +30,38 @@ def test_the_peak_is_at_least_what_is_held_now() -> None:
     block = bytearray(64 << 20)
     assert peak_memory()["peak_memory"] >= max(len(block), process_memory("VmRSS"))
     assert process_memory("VmNothing") == 0
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
+    """The lines of a loop of 40 steps that takes 40 times as long as `EVERY`."""
+    monkeypatch.setattr(progress, "EVERY", 0.005)
+    for _ in progress.bar(range(40) if options.pop("sized", True) else iter(range(40)), **options):
+        time.sleep(0.005)
+    text = capsys.readouterr().err
+    assert "\r" not in text
+    return text.splitlines()
+
+
+def test_where_there_is_no_terminal_progress_is_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(monkeypatch, capsys, description="member-0")
+    assert 1 < len(lines) <= 41
+    found = [re.fullmatch(r"member-0: +(\d+) %, (\d+) of 40 batch, .*batch/s, [\d:]+ left", x) for x in lines]
+    assert all(found), lines
+    done = [int(match[2]) for match in found if match]
+    assert done == sorted(done)
+    assert all(int(match[1]) == pytest.approx(2.5 * int(match[2]), abs=0.6) for match in found if match)
+
+
+def test_progress_of_unknown_length(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = shown(monkeypatch, capsys, description="label", unit="sentence", sized=False)
+    assert lines
+    assert all(re.match(r"label: \d+ sentence \[", line) for line in lines)
+
+
+def test_what_is_quick_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(progress.bar(range(1000), description="label")) == list(range(1000))
+    assert capsys.readouterr().err == ""
