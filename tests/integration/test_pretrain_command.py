@@ -19,7 +19,6 @@ from safetensors.torch import load_file
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from roster.cli.main import main
-from roster.model.ceilings import Ceilings
 
 TOPICS = (
     "Boris sails his old boat past Oslo harbour while gulls cry",
@@ -171,9 +170,7 @@ def test_a_training_of_seconds(roster: Any, text: Path, tmp_path: Path) -> None:
 def pretrain(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[Path, str]]:
-    monkeypatch.setattr(
-        "roster.pretraining.pretrain.measure_ceilings", lambda *_: Ceilings("cpu", "float32", 1e11, 1e10)
-    )
+    monkeypatch.setattr("roster.pretraining.pretrain.matrix_product_rate", lambda *_: 1e11)
 
     def run(*arguments: str | Path) -> tuple[Path, str]:
         folder = tmp_path / "made"

@@ -1,18 +1,13 @@
-"""What is measured of a training run, in a process of its own, and what it is compared with."""
+"""What is measured of a training run, in a process of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from roster.backbone.alignment import WordEncoder
-from roster.backbone.loading import load_architecture, load_tokenizer, max_positions
-from roster.bench import floor as least
-from roster.config import BILSTM_CNN, from_dict
+from roster.config import from_dict
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
-from roster.model.ceilings import measure_ceilings
 from roster.progress import peak_memory
 
 
@@ -63,47 +58,3 @@ def scored_split(dataset: Dataset) -> list[Sentence]:
         if split and all(sentence.spans is not None for sentence in split):
             return split
     return []
-
-
-def look(config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the device can do, at the precision of the config."""
-    optimiser = from_dict(config).optimiser
-    yield {"ceilings": asdict(measure_ceilings(optimiser.device, optimiser.precision))}
-
-
-def count(work: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """A look at the device, and what each data set's config has to do on it: the phases of `floor.py`, or a
-    `message` why there are none. Method, encoder and device are the same of all."""
-    from roster.model.reading import choose_device, number_type
-
-    config = work[0][1]
-    yield from look(config)
-    chosen = from_dict(config)
-    name = chosen.backbone.name
-    encoder, lm = _sizes(name), _sizes(chosen.masked_lm or name)
-    if isinstance(encoder, str) or isinstance(lm, str):
-        kinds = " and ".join(dict.fromkeys(one for one in (encoder, lm) if isinstance(one, str)))
-        why = f"not counted for {kinds}, only for encoders built as BERT is"
-        yield {"counted": [{"message": why}] * len(work)}
-        return
-    positions = max_positions(load_architecture(name))
-    weight = number_type(choose_device(chosen.optimiser.device), chosen.optimiser.precision).itemsize
-    counted = []
-    tokenizer = load_tokenizer(name)
-    for dataset, own in work:
-        chosen, data = from_dict(own), load_dataset(dataset)
-        words = WordEncoder(tokenizer, chosen.backbone.max_length, positions)
-        encoded = words.encode([sentence.words for sentence in data.train])
-        corpus = least.Corpus(encoded.lengths, encoded.n_words, len(words.prefix) + len(words.suffix))
-        phases = least.phases(chosen, encoder, corpus, len(data.types), weight, lm)
-        listed = {"phases": [asdict(phase) for phase in phases]}
-        counted.append(listed if phases else {"message": f"not counted for {chosen.method}"})
-    yield {"counted": counted}
-
-
-def _sizes(name: str) -> least.Encoder | str:
-    """Of an encoder that is counted; of any other, its kind."""
-    if name == BILSTM_CNN:  # no folder has it, and no hub
-        return name
-    architecture = load_architecture(name)
-    return least.Encoder.of(architecture) or str(architecture.model_type)

@@ -1,4 +1,4 @@
-"""`roster benchmark training`: whole training runs, by each engine in turn, beside the least they could take.
+"""`roster benchmark training`: whole training runs, by each engine in turn.
 
 Each run is a fresh process that may use all cores; its run folder is thrown away.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import resources
 from itertools import groupby
 from math import ceil
@@ -18,7 +18,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from roster.backbone.loading import resolve
-from roster.bench.floor import Phase, floor
 from roster.bench.measure import (
     FAILED,
     OK,
@@ -32,12 +31,11 @@ from roster.bench.measure import (
     spread_of,
 )
 from roster.bench.report import Report, Row, cell, machine_line, note, table
-from roster.bench.trainers import count, look, scored_split, train_once
+from roster.bench.trainers import scored_split, train_once
 from roster.config import Config, Request, load_request
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
-from roster.model.ceilings import Ceilings, best
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 ENGINES = ("auto",)
@@ -50,9 +48,7 @@ NOTES = """\
 total: from reading the data to the saved model, compilation counted; imports and scoring are not (process:
 from the start of Python to its end, with both). words/s: words of the corpus by total. memory: the most that
 the process held; GPU: that torch held there. F1: of the saved model, where the data has gold labels. rest:
-reading and tokenising the data, what lies between the stages, and saving.
-floor: operations of the encoder without padding, and bytes of weights and optimiser, at the speed of a large
-matrix product and of a large copy on this device, measured before and after; x floor: total by it."""
+reading and tokenising the data, what lies between the stages, and saving."""
 
 
 @dataclass(frozen=True)
@@ -75,21 +71,12 @@ class TrainingReport(Report):
     def name(self, result: dict[str, Any]) -> str:
         return str(result["engine"])
 
-    def failed(self) -> list[str]:
-        floor = any(result["floor_status"] == FAILED for result in self.results)
-        return [*super().failed(), *(["floor"] if floor else [])]
-
     def text(self) -> str:
-        asked, ceilings = self.conditions["workload"], self.conditions["ceilings"]
+        asked = self.conditions["workload"]
         lines = [
             f"{asked['data']}: {asked['method']} with {asked['backbone']}",
             machine_line(self.conditions),
         ]
-        if ceilings:
-            lines.append(
-                f"{ceilings['device']}: {ceilings['operations'] / 1e12:.3g} T operations/s "
-                f"({ceilings['precision']}), {ceilings['bytes'] / 1e9:.3g} GB/s"
-            )
         for _, group in groupby(self.results, key=lambda result: result["sentences"]):
             lines += ["", *self._size(list(group))]
         return "\n".join([*lines, "", NOTES])
@@ -98,13 +85,8 @@ class TrainingReport(Report):
         """Two tables of one size: the whole runs, and where their time went."""
         first = results[0]
         head = f"{first['sentences']:,} sentences"
-        columns = ("total s", f"x {first['engine']}", "process s", "words/s", "memory MiB", "GPU MiB", "F1",
-                   "x floor")  # fmt: skip
+        columns = ("total s", f"x {first['engine']}", "process s", "words/s", "memory MiB", "GPU MiB", "F1")
         rows: list[Row] = [([head, *columns], ""), *map(self._row, results)]
-        if first["floor"]:
-            rows.append((["  floor", f"{first['floor']['seconds']:.3g}", *[""] * (len(columns) - 1)], ""))
-        else:
-            rows.append((["  floor"], first["floor_message"]))
         stages = list(dict.fromkeys(stage for result in results for stage in result["stages"]))
         if not stages:
             return table(rows)
@@ -114,9 +96,6 @@ class TrainingReport(Report):
                 parts.append(
                     ([f"  {self.name(result)}", *(cell(result["stages"].get(s)) for s in stages)], "")
                 )
-        if first["floor"]:
-            least = first["floor"]["stages"]
-            parts.append((["  floor", *(f"{least[s]:.3g}" if s in least else "-" for s in stages)], ""))
         return [*table(rows), "", *table(parts)]
 
     def _row(self, result: dict[str, Any]) -> Row:
@@ -132,7 +111,6 @@ class TrainingReport(Report):
             cell(result["peak_memory"], 2**20, runs=False),
             cell(result["peak_gpu_memory"], 2**20, runs=False),
             cell(result["f1"]),
-            cell(result["floor_ratio"]),
         ], note(result)
 
 
@@ -164,11 +142,6 @@ def run(
         log("preparing the data")
         corpora = prepare(dataset, sizes, place)
         settled = {corpus: configured(requests, corpus) for corpus in corpora}
-        chosen = {corpus: next(iter(found.values())) for corpus, found in settled.items()}
-        log("measuring the device, and counting what there is to do")
-        asked = {"config": first.as_dict()}
-        work = [[str(corpus.path), chosen[corpus].as_dict()] for corpus in corpora]
-        counted = isolated(count, {"work": work}, limits, threads=None)
 
         def measure(case: Case, turn: int) -> Outcome:
             name = f"{case.engine}-{case.seed}-{case.corpus.sentences}-{turn}"
@@ -190,12 +163,9 @@ def run(
         numbers = list(dict.fromkeys(seed for _, seed in requests))
         groups = [[Case(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers]
         outcomes = interleaved(groups, repeat, measure, description="training", log=said)
-        log("measuring the device again")
-        again = isolated(look, asked, limits, threads=None)
-    ceilings, least = floors(corpora, counted, again)
     results = [
         {
-            **summary(corpus, engine, names[0], outcomes, least[corpus]),
+            **summary(corpus, engine, names[0], outcomes),
             "config": settled[corpus][engine, numbers[0]].as_dict(),
         }
         for corpus in corpora
@@ -207,7 +177,6 @@ def run(
             PACKAGES,
             repeat,
             limits,
-            ceilings=None if ceilings is None else asdict(ceilings),
             workload={
                 "data": "the bundled sample" if dataset is None else Path(dataset).name,
                 "method": first.method,
@@ -307,28 +276,11 @@ def sample(folder: Path) -> Path:
     return folder
 
 
-def floors(
-    corpora: Sequence[Corpus], counted: Outcome, again: Outcome
-) -> tuple[Ceilings | None, dict[Corpus, dict[str, Any]]]:
-    """What the device can do, and for each corpus the `floor`, or a `message` why there is none."""
-    broken = next((outcome for outcome in (counted, again) if outcome.status != OK), None)
-    if broken is not None:
-        return None, {corpus: {"status": broken.status, "message": broken.message} for corpus in corpora}
-    ceilings = best([Ceilings(**outcome.facts["ceilings"]) for outcome in (counted, again)])
-    found = {}
-    for corpus, work in zip(corpora, counted.facts["counted"], strict=True):
-        found[corpus] = work
-        if "phases" in work:
-            found[corpus] = {"floor": floor([Phase(**phase) for phase in work["phases"]], ceilings).as_dict()}
-    return ceilings, found
-
-
 def summary(
     corpus: Corpus,
     engine: str,
     base: str,
     outcomes: Mapping[Case, Sequence[Outcome]],
-    least: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What one engine did with one size, over its seeds and repeats."""
 
@@ -342,7 +294,6 @@ def summary(
 
     runs = of(engine)
     broken = next((run for run in runs if run.status == FAILED), runs[-1])
-    lowest = least.get("floor")
     stages = list(dict.fromkeys(stage for run in runs for stage in run.facts.get("stages", {})))
     parts = {stage: [Outcome(OK, run.facts.get("stages", {})) for run in runs] for stage in stages}
     return {
@@ -359,8 +310,4 @@ def summary(
         "peak_gpu_memory": spread_of(runs, "peak_gpu_memory"),
         "speed_up": ratio(runs, of(base), "total_seconds"),
         "f1": spread_of(runs, "f1"),
-        "floor": lowest,
-        "floor_status": least.get("status", OK),
-        "floor_message": least.get("message", ""),
-        "floor_ratio": spread_of(runs, "total_seconds", lambda s: s / lowest["seconds"]) if lowest else None,
     }

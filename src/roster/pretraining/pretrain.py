@@ -14,7 +14,7 @@ from roster.backbone.alignment import Specials
 from roster.backbone.loading import load_architecture, load_tokenizer, max_positions
 from roster.errors import ConfigError, ModelError, RosterError
 from roster.files import atomic_folder, fingerprint, write_json, write_text
-from roster.model.ceilings import measure_ceilings
+from roster.model.hardware import matrix_product_rate
 from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.pretraining import card, loop
@@ -106,7 +106,7 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
         told = loop.guessed(teacher, apart, settings.precision)
         say(f"teacher: kept apart: loss {told['valid_loss']:.3f}, accuracy {told['valid_accuracy']:.3f}")
     cost = operations(model, teacher, settings.length, draw.count(settings.length)) / settings.length
-    peak = measure_ceilings(settings.device, settings.precision).operations
+    peak = matrix_product_rate(settings.device, settings.precision)
 
     def note(point: dict[str, float]) -> None:
         if "tokens_per_second" in point:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roster.bench.measure import FAILED, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
-from roster.bench.trainers import count, scored_split
+from roster.bench.measure import FAILED, OK, TOO_MUCH, Limits, Outcome
+from roster.bench.trainers import scored_split
 from roster.bench.training import (
     Case,
     Corpus,
     TrainingReport,
     configured,
     drawn,
-    floors,
     prepare,
     requested,
     run,
@@ -29,11 +27,8 @@ from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, DataError
 from roster.learn.defaults import facts_of, settle
-from roster.model import ceilings as limits
-from roster.model.ceilings import Ceilings
 
 CORPUS = Corpus(Path("x"), 100, 2000)
-ONLY = "only for encoders built as BERT is"
 
 
 @pytest.fixture
@@ -120,85 +115,6 @@ def test_splits_without_gold_are_not_scored(toy: list[Sentence], tmp_path: Path)
     assert len(scored_split(load_dataset(tmp_path))) == 5
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A short look at the device."""
-    monkeypatch.setitem(limits.PRODUCT, "cpu", 128)
-    monkeypatch.setitem(limits.COPY, "cpu", 2**20)
-    monkeypatch.setattr(limits, "AT_LEAST", 0.0)
-
-
-def counted(data: Path, backbone: Path | str, **more: Any) -> dict[str, Any]:
-    overrides = {"backbone.name": str(backbone), "optimiser.device": "cpu", **more}
-    look, facts = count([(str(data), load_config(overrides=overrides).as_dict())])
-    assert look["ceilings"]["operations"] > 0
-    (found,) = facts["counted"]
-    return found
-
-
-def looked(operations: float, size: float, **facts: Any) -> Outcome:
-    return Outcome(OK, {"ceilings": asdict(Ceilings("cpu", "float32", operations, size)), **facts})
-
-
-@pytest.mark.usefixtures("quick")
-def test_counts_of_a_data_set(data: Path, tiny: Path) -> None:
-    found = counted(data, tiny)["phases"]
-    assert [one["stage"] for one in found if one["name"] == "training"] == [
-        "members",
-        "ensemble",
-        "self-training",
-    ]
-    ceilings, lowest = floors([CORPUS], looked(1, 4, counted=[{"phases": found}]), looked(2, 3))
-    assert ceilings == Ceilings("cpu", "float32", 2, 4)  # the best of both looks
-    expected = sum(max(one["operations"] / 2, one["bytes"] / 4) for one in found)
-    assert lowest[CORPUS]["floor"]["seconds"] == pytest.approx(expected)
-
-
-@pytest.mark.usefixtures("quick")
-def test_an_architecture_that_is_not_counted(data: Path, backbones: dict[str, Path]) -> None:
-    message = {"message": f"not counted for modernbert, {ONLY}"}
-    assert counted(data, backbones["modernbert"]) == message
-    assert floors([CORPUS], looked(1, 1, counted=[message]), looked(1, 1))[1] == {CORPUS: message}
-
-
-@pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize(
-    "more",
-    [{"method": "fine-tune"}, {"method": "bond"}, {"self_training.enabled": False},
-     {"augmentation.enabled": False}],
-)  # fmt: skip
-def test_a_masked_language_model_that_nobody_asks(
-    more: dict[str, Any], data: Path, backbones: dict[str, Path]
-) -> None:
-    """It may be of any kind, or not be there at all, where nothing is augmented."""
-    other = {"augmentation.masked_lm": str(backbones["modernbert"])}
-    assert counted(data, backbones["bert"], **other) == {"message": f"not counted for modernbert, {ONLY}"}
-    nowhere = {"augmentation.masked_lm": str(data / "nowhere")}
-    expected = counted(data, backbones["bert"], **more)
-    assert expected["phases"]
-    for unused in (other, nowhere):
-        assert counted(data, backbones["bert"], **unused, **more) == expected
-
-
-@pytest.mark.usefixtures("quick")
-@pytest.mark.parametrize("method", ["bilstm-crf", "fine-tune", "autoner", "roster"])
-def test_a_bilstm_is_not_counted(method: str, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is told so at once: bilstm-cnn is no name that the hub knows."""
-
-    def asked(name: str) -> None:
-        raise AssertionError(f"the hub is asked for {name}")
-
-    monkeypatch.setattr("roster.bench.trainers.load_architecture", asked)
-    found = counted(data, "bilstm-cnn", method=method)
-    assert found == {"message": f"not counted for bilstm-cnn, {ONLY}"}
-
-
-def test_a_floor_that_cannot_be_had() -> None:
-    broken = Outcome(TOO_LONG, {}, "stopped after 1 s")
-    expected = {CORPUS: {"status": TOO_LONG, "message": "stopped after 1 s"}}
-    assert floors([CORPUS], looked(1, 1), broken) == (None, expected)
-
-
 def outcome(total: float, seconds: float = 0.0, **more: Any) -> Outcome:
     facts = {
         "total_seconds": total,
@@ -208,7 +124,6 @@ def outcome(total: float, seconds: float = 0.0, **more: Any) -> Outcome:
     return Outcome(OK, {**facts, **more}, "", seconds or total + 3)
 
 
-FLOOR = {"floor": {"seconds": 2.0, "stages": {"members": 1.5, "ensemble": 0.5}, "phases": []}}
 OUTCOMES = {
     Case(CORPUS, "plain", 1): [outcome(20.0, f1=0.5), outcome(22.0)],
     Case(CORPUS, "fast", 1): [outcome(4.0, f1=0.6, peak_gpu_memory=2**30), outcome(2.0)],
@@ -218,13 +133,12 @@ OUTCOMES = {
 
 
 def test_summary() -> None:
-    plain, fast = (summary(CORPUS, engine, "plain", OUTCOMES, FLOOR) for engine in ("plain", "fast"))
+    plain, fast = (summary(CORPUS, engine, "plain", OUTCOMES) for engine in ("plain", "fast"))
     assert plain["total_seconds"] == {"median": 23.0, "min": 20.0, "max": 24.0, "runs": 4}
     assert plain["process_seconds"]["median"] == 26.0
     assert plain["words_per_second"]["max"] == 100.0
     assert plain["f1"] == {"median": 0.6, "min": 0.5, "max": 0.7, "runs": 2}
     assert plain["speed_up"]["median"] == 1.0
-    assert plain["floor_ratio"] == {"median": 11.5, "min": 10.0, "max": 12.0, "runs": 4}
     assert plain["peak_gpu_memory"] is None
     assert fast["speed_up"] == {"median": 6.0, "min": 5.0, "max": 11.0, "runs": 3}
     assert (fast["status"], fast["message"]) == (FAILED, "ValueError: no")
@@ -234,33 +148,28 @@ def test_summary() -> None:
 
 def report(*results: dict[str, Any]) -> TrainingReport:
     about = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
-    ceilings = {"device": "Some GPU", "precision": "bfloat16", "operations": 7.9e14, "bytes": 4.1e12}
     work = {"data": "news", "method": "roster", "backbone": "small"}
-    conditions = {"machine": about, "versions": {}, "repeat": 2, "ceilings": ceilings, "workload": work}
+    conditions = {"machine": about, "versions": {}, "repeat": 2, "workload": work}
     return TrainingReport(conditions, results)
 
 
 def test_the_table() -> None:
-    found = report(*(summary(CORPUS, engine, "plain", OUTCOMES, FLOOR) for engine in ("plain", "fast")))
+    found = report(*(summary(CORPUS, engine, "plain", OUTCOMES) for engine in ("plain", "fast")))
     rows = [" ".join(line.split()) for line in found.text().splitlines()]
     assert rows[0] == "news: roster with small"
-    assert "Some GPU: 790 T operations/s (bfloat16), 4.1e+03 GB/s" in rows
-    assert "100 sentences total s x plain process s words/s memory MiB GPU MiB F1 x floor" in rows
-    assert "plain 23.0 ±2.0 1.00 ±0.00 26.0 ±2.0 87.1 ±8.3 512 - 0.600 ±0.100 11.5 ±1.0" in rows
+    assert "100 sentences total s x plain process s words/s memory MiB GPU MiB F1" in rows
+    assert "plain 23.0 ±2.0 1.00 ±0.00 26.0 ±2.0 87.1 ±8.3 512 - 0.600 ±0.100" in rows
     assert any(
         row.startswith("fast 4.00 ±1.00 6.00 ±3.00") and row.endswith("failed: ValueError: no")
         for row in rows
     )
     assert "seconds of members rest" in rows
-    assert "floor 1.5 -" in rows
     assert found.failed() == ["fast"]
 
 
-def test_the_table_without_a_floor_or_a_run() -> None:
+def test_the_table_without_a_run() -> None:
     runs = {Case(CORPUS, "plain", 1): [Outcome(TOO_MUCH, {}, "stopped at 1 GiB")]}
-    least = {"status": FAILED, "message": "RuntimeError: no device"}
-    found = report(summary(CORPUS, "plain", "plain", runs, least))
+    found = report(summary(CORPUS, "plain", "plain", runs))
     rows = [" ".join(line.split()) for line in found.text().splitlines()]
     assert "plain memory limit: stopped at 1 GiB" in rows
-    assert "floor RuntimeError: no device" in rows
-    assert found.failed() == ["floor"]
+    assert not any(row.startswith("seconds of") for row in rows)

@@ -7,11 +7,10 @@ import argparse
 from roster.cli.benchmarks.common import add_runs, give_out, limits, positive
 from roster.config import PRESETS
 
-SUMMARY = "whole training runs, and the least time they could take on this machine"
+SUMMARY = "time and memory of whole training runs, stage by stage"
 HELP = """\
 Seconds of whole training runs, stage by stage, with memory and scores: each engine in processes of its own
-that take turns. Beside them the floor: what the arithmetic and the memory traffic of the run need at the
-speed that this machine shows. Without DATASET it trains on 200 sentences of the bundled sample.
+that take turns. Without DATASET it trains on 200 sentences of the bundled sample.
 """
 EXAMPLE = "roster benchmark training news/ --engines plain fast --seeds 1 2 3 -o speed.jsonl"
 
