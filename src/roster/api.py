@@ -66,6 +66,7 @@ def label(
         format: the format of `corpus`, where it is not recognised.
         cache: a folder that keeps compiled dictionaries for the next time.
         workers: processes.
+        log: called with each line of the log; by default the lines go to `logging`, as `roster`, level INFO.
         settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
             `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`.
 

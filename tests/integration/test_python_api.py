@@ -110,7 +110,12 @@ def test_from_texts_to_a_recogniser(
 
 def test_sentences_without_labels_cannot_be_trained_on(tmp_path: Path) -> None:
     plain = [roster.Sentence.from_words(["Ada", "ran"])]
-    for sentences, message in ((plain, "no labels; make some with roster label"), ([], "no sentence")):
+    for sentences, message in (
+        (plain, "no labels; make some with roster label"),
+        ([], "no sentence"),
+        (TEXTS, "train, item 0: expected a labelled Sentence, not a single string"),
+        (pandas.DataFrame({"text": TEXTS}), "train, item 0: expected a labelled Sentence"),
+    ):
         with pytest.raises(DataError, match=message):
             roster.train(sentences, tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -14,6 +14,7 @@ from roster.corpus.formats.base import Labels
 from roster.corpus.formats.textfile import read_lines
 from roster.corpus.io import detect, read
 from roster.corpus.sentence import Sentence
+from roster.corpus.texts import describe
 from roster.errors import DataError
 from roster.files import fingerprint
 
@@ -102,12 +103,21 @@ class Dataset:
     ) -> Dataset:
         """A data set in memory. `types` are all labels of `train` unless they are given.
 
+        Raises DataError for what is no `Sentence`.
+
         >>> from roster.corpus.sentence import Span
         >>> data = Dataset.from_sentences([Sentence.from_words(["Ada", "ran"], [Span(0, 1, "PER")])])
         >>> data.types, len(data.train), len(data.test)
         (('PER',), 1, 0)
         """
         splits = {"train": list(train), "valid": list(valid), "test": list(test)}
+        for name, split in splits.items():
+            for number, sentence in enumerate(split):
+                if not isinstance(sentence, Sentence):
+                    raise DataError(
+                        f"{name}, item {number}: expected a labelled Sentence, not {describe(sentence)}; "
+                        "roster.label makes them from texts and names"
+                    )
         parts = {name: InMemory(split) for name, split in splits.items() if split or name == "train"}
         return cls(None, parts, None if types is None else tuple(types))
 

@@ -75,6 +75,6 @@ def describe(value: object) -> str:
     >>> describe(None), describe(float("nan")), describe(["a"]), describe("Oslo")
     ('None', 'NaN', 'a list', 'a single string')
     """
-    if value is None or value != value:
+    if value is None or (isinstance(value, float) and value != value):
         return "None" if value is None else "NaN"
     return "a single string" if isinstance(value, str) else f"a {type(value).__name__}"

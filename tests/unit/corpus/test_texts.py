@@ -56,6 +56,7 @@ def test_sentences_and_tokens() -> None:
         (["Ada ran.", None], "text 1 is None"),
         (pandas.Series(["Ada ran.", float("nan")]), "text 1 is NaN"),
         (["Ada", b"ran"], "text 1 is a bytes"),
+        (pandas.Series(["Ada", pandas.NA], dtype=object), "text 1 is a NAType"),
         (["\ud800"], "text 0 is not valid Unicode"),
         ([{"body": "Ada ran."}], "record 0: expected text"),
         ([{"tokens": "Ada ran."}], "record 0: expected tokens to be a list"),
