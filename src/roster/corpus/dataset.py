@@ -140,9 +140,14 @@ class Dataset:
             )
         return sentences
 
+    @property
+    def has_train_gold(self) -> bool:
+        """Whether the training sentences have true labels too; nothing is read for that."""
+        return "train_gold" in self.parts
+
     @cached_property
     def train_gold(self) -> list[Sentence] | None:
-        return self._load("train_gold") if "train_gold" in self.parts else None
+        return self._load("train_gold") if self.has_train_gold else None
 
     @cached_property
     def valid(self) -> list[Sentence]:

@@ -108,6 +108,7 @@ def test_corpora(news: str, gaz: str, tmp_path: Path) -> None:
     assert {row.corpus for row in found} == {"news"}
     plans = planned(found, {"tiny": "b"})
     assert len({plan.key for plan in plans}) == len(plans) - 2  # the toy sets are equal: trained once
+    assert planned(found, {"tiny": "b"}, workers=2) == plans  # read by two processes
     assert "news, roster 2, seed 7" in map(describe, plans)
     results = Results.open(tmp_path / "r.jsonl")
     for plan in plans:

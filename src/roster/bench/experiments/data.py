@@ -82,7 +82,7 @@ def gold_sentences(dataset: Dataset) -> list[Sentence]:
 def check_distant(dataset: Dataset) -> None:
     """A folder whose training sentences have only gold labels must not pass for one with distant ones."""
     part = dataset.parts["train"]
-    if not isinstance(part, Part) or part.format != "lines" or dataset.train_gold is None:
+    if not isinstance(part, Part) or part.format != "lines" or not dataset.has_train_gold:
         return
     if not lines.label_file(part.paths[0], "dist").is_file():
         raise DataError(

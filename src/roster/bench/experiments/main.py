@@ -39,7 +39,7 @@ def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
     """Without `methods` the paper's, and of these on each data set those that it has labels for."""
     found = []
     for data in asked.data:
-        has_gold = dataset_of(data).train_gold is not None
+        has_gold = dataset_of(data).has_train_gold
         for method in methods or usual_methods():
             needs_gold = method == DISTANT_MATCH or method.endswith(GOLD)
             if methods is None and needs_gold and not has_gold:

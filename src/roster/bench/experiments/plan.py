@@ -9,6 +9,7 @@ from typing import Any
 from roster.bench.experiments.data import material, name_of
 from roster.bench.experiments.point import Change, Point, key_of, same_settings
 from roster.bench.experiments.store import Results
+from roster.bench.experiments.workers import finished
 from roster.errors import ConfigError
 
 
@@ -108,23 +109,39 @@ def backbone_name(backbone: str) -> str:
     return backbone.rstrip("/").rpartition("/")[2]
 
 
-def planned(rows: Sequence[Row], backbone_of: Mapping[str, str]) -> list[Planned]:
+def planned(rows: Sequence[Row], backbone_of: Mapping[str, str], workers: int = 1) -> list[Planned]:
     """Rows with keys, every first seed before every second one: what is stopped early has a whole table.
 
-    Data sets are read here, and their mistakes told, before anything is trained. `backbone_of` has the
-    fingerprint of each encoder that is trained.
+    Data sets are read here, each once, and their mistakes told, before anything is trained. `backbone_of` has
+    the fingerprint of each encoder that is trained.
     """
     seeds = list(dict.fromkeys(row.point.seed for row in rows))
-    fingerprints: dict[tuple[str, Change, bool], str] = {}
+    by_data: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        by_data.setdefault(row.point.data, []).append(i)
+    groups = [[(i, rows[i].point) for i in numbers] for numbers in by_data.values()]
     keys: dict[int, str] = {}
-    for i, row in sorted(enumerate(rows), key=lambda pair: pair[1].point.data):  # each data set is read once
-        point = row.point
-        data = (point.data, point.change, point.trains)
-        if data not in fingerprints:
-            fingerprints[data] = material(point).fingerprint()
-        keys[i] = key_of(point, fingerprints[data], backbone_of.get(point.encoder, ""))
+    for _, done in finished(Keys(backbone_of), groups, min(workers, len(groups))):
+        keys.update(done.result())
     order = sorted(range(len(rows)), key=lambda i: seeds.index(rows[i].point.seed))
     return [Planned(rows[i], keys[i]) for i in order]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of numbered points of one data set; what workers are given."""
+
+    backbone_of: Mapping[str, str]
+
+    def __call__(self, points: Sequence[tuple[int, Point]]) -> dict[int, str]:
+        fingerprints: dict[tuple[Change, bool], str] = {}
+        keys = {}
+        for number, point in points:
+            data = (point.change, point.trains)
+            if data not in fingerprints:
+                fingerprints[data] = material(point).fingerprint()
+            keys[number] = key_of(point, fingerprints[data], self.backbone_of.get(point.encoder, ""))
+        return keys
 
 
 def stored(results: Results, plan: Planned) -> bool:

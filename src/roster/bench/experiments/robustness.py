@@ -56,7 +56,7 @@ def rows(
     found = []
     for data, name in zip(asked.data, names, strict=True):
         dataset, corpus = dataset_of(data), corpus_of.get(name, name)
-        has_gold = dataset.train_gold is not None
+        has_gold = dataset.has_train_gold
         changes = [Change(names=asked.names)]
         if name in varied:
             changes += [Change(names=share) for share in dict.fromkeys(names_kept) if share < asked.names]

@@ -220,7 +220,8 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
 
     # A value that cannot be is told before anything is read or trained.
     configs = {row.point.encoder: row.point.config() for row in rows if row.point.trains}
-    plans = planned(rows, {encoder: backbone_fingerprint(config) for encoder, config in configs.items()})
+    backbones = {encoder: backbone_fingerprint(config) for encoder, config in configs.items()}
+    plans = planned(rows, backbones, args.workers)
     results = Results.open(args.output)
     try:
         plan: dict[str, Any] = {"experiment": name, "rows": [one.as_dict() for one in plans]}
