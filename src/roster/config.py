@@ -135,6 +135,10 @@ class NoiseRobust:
     phrases: bool = option(
         True, "leave the words of phrases of unknown type out of the loss; off: they are O, as in the paper"
     )
+    skip_common_words: bool = option(
+        False,
+        "leave labels on common words at the start of a sentence (The, He) out of the loss",
+    )
     drop_o: float = option(
         0.5, "share of the O labels left out of the loss, drawn once per model", low=0, high=1
     )

@@ -145,6 +145,7 @@ def write_data(write_lines: Callable[..., Path], tmp_path: Path) -> Callable[...
 
 NAMED = ("Mr Ada lives in Oslo .", "O B-PER O O O O")
 OTHER = ("the train was late and the road closed .", "O O O O O O O O O")
+THE = ("The train was late and the road closed .", "B-PER O O O O O O O O")
 ODD = ("the train was late and the road closed .", "O B-ORG O O O O O O O")
 
 
@@ -178,6 +179,24 @@ def test_training_is_doubled_where_the_labels_look_complete(
         stage = results(run)["stages"][name]
         assert (stage["extended"], stage["outside_labels"] < COMPLETE) == (True, True)
         assert any(f"training continues for {name}" in line for line in lines_of(run))
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_labels_on_common_words(
+    skip: bool, write_data: Callable[..., Path], backbone: Path, roster: Any, tmp_path: Path
+) -> None:
+    """`The` is labelled wherever it begins a sentence. A model that is taught these labels repeats them."""
+    data, run = write_data(*[NAMED] * 4, THE, *[OTHER] * 4, copies=12), tmp_path / "run"
+    done = roster("train", data, "-o", run, "--backbone", backbone, *RATE, "--set", "optimiser.batch_size=8",
+                  "--set", "ensemble.enabled=false", "--set", "self_training.enabled=false",
+                  "--set", f"noise_robust.skip_common_words={str(skip).lower()}")  # fmt: skip
+    assert done.code == 0, done.err
+    told = "12 labels on common words at the start of sentences are not used: The (12)"
+    assert (told in lines_of(run)) == skip
+    assert results(run).get("skipped_labels", {}) == ({"The": 12} if skip else {})
+    predicted = roster("predict", run / "model", stdin=f"{THE[0]}\n{NAMED[0]}\n")
+    found = {span["text"] for line in predicted.out.splitlines() for span in json.loads(line)["spans"]}
+    assert found == ({"Ada"} if skip else {"The", "Ada"})
 
 
 @pytest.mark.parametrize("ensemble", [True, False])

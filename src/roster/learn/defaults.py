@@ -214,6 +214,7 @@ def _roster(config: Config, facts: Facts, given: Collection[str]) -> dict[str, A
         "noise_robust.plain_types": 0.33,
         "noise_robust.folds": True,
         "noise_robust.balance": True,
+        "noise_robust.skip_common_words": True,
         "noise_robust.repair": True,
         "noise_robust.extend": True,
         "noise_robust.remove_entities": True,

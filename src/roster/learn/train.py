@@ -16,6 +16,7 @@ from roster.learn.autoner import check_phrases, single_types, train_autoner
 from roster.learn.bilstm_crf import train_bilstm_crf
 from roster.learn.bond import bond_schedule, train_bond
 from roster.learn.budget import check_minutes
+from roster.learn.common_words import describe_skipped, skip_common_words
 from roster.learn.defaults import facts_of, settle
 from roster.learn.fine_tune import train_fine_tune
 from roster.learn.gold import add_gold, gold_fingerprint, read_gold
@@ -99,9 +100,16 @@ def _train(
 ) -> None:
     with timed("data") as reading:
         config, derivation = _config(run, asked, minutes, dataset)
-        task = _task(config, dataset, gold, report, run)
+        sentences, is_gold = add_gold(dataset.train, gold)
+        skipped: dict[str, int] = {}
+        if config.method == "roster" and config.noise_robust.skip_common_words:
+            sentences, skipped = skip_common_words(sentences, is_gold)
+        task = _task(config, dataset, sentences, is_gold, report, run)
     if derivation:
         run.log(derivation)
+    if skipped:
+        run.results["skipped_labels"] = skipped
+        run.log(describe_skipped(skipped))
     of_them = f" ({len(gold)} of them gold)" if gold else ""
     run.log(
         f"data: {len(task.sentences)} sentences{of_them}, {task.corpus.n_words} words, "
@@ -157,13 +165,13 @@ def _engines(task: Task) -> str:
 def _task(
     config: Config,
     dataset: Dataset,
-    gold: Sequence[Sentence],
+    sentences: Sequence[Sentence],
+    is_gold: Sequence[bool],
     report: Mapping[str, Sequence[Sentence]],
     run: Run,
 ) -> Task:
     """What can be wrong is said now, not after hours of training, and leaves no run folder behind."""
     try:
-        sentences, is_gold = add_gold(dataset.train, gold)
         if config.method == "autoner":
             check_phrases(sentences, config.autoner)
         task = Task.build(config, task_types(config, dataset), sentences, report, run.log, is_gold)
