@@ -11,9 +11,12 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from roster.errors import RosterError, RunError
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 
 @contextmanager
@@ -42,7 +45,7 @@ def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
     except OSError as error:
         raise RosterError(f"cannot write {path}: {error.strerror}") from error
     try:
-        os.fchmod(handle, 0o644)
+        Path(name).chmod(0o644)
         with os.fdopen(handle, mode, **text) as file:
             yield file
             file.flush()
@@ -122,24 +125,28 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def lock(folder: Path, doing: str) -> IO[str]:
-    """Holds a folder against other processes until the handle is closed, or the process ends, however."""
-    try:
-        handle = (folder / ".lock").open("w")
-    except OSError as error:
-        raise RunError(f"cannot write to the folder {folder}: {error.strerror}") from None
-    try:
-        import fcntl
+def lock(path: Path, in_use: str) -> BaseFileLock:
+    """Hold a lock file until `release()` or the end of the process, however it ends.
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        pass
-    except OSError:
-        handle.close()
-        raise RunError(
-            f"another process is {doing} in {folder}; wait for it, or use another folder"
-        ) from None
-    return handle
+    Raises RunError with the message `in_use` if another process holds it.
+    """
+    from filelock import FileLock, Timeout  # not needed by most commands, and slow to import
+
+    held = FileLock(path, mode=0o644)
+    try:
+        held.acquire(blocking=False)
+    except Timeout:
+        raise RunError(in_use) from None
+    except OSError as error:
+        raise RunError(f"cannot write to the folder {path.parent}: {error.strerror}") from None
+    return held
+
+
+def lock_folder(folder: Path, doing: str) -> BaseFileLock:
+    """Hold a folder against other processes that would be `doing` the same there."""
+    return lock(
+        folder / ".lock", f"another process is {doing} in {folder}; wait for it, or use another folder"
+    )
 
 
 def check_same(marker: Path, made_from: Mapping[str, Any], what: str, words: Mapping[str, str]) -> None:

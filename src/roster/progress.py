@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
 
 T = TypeVar("T")
 
@@ -81,12 +85,17 @@ def process_memory(field: str, process: str = "self") -> int:
 
 
 def peak_memory() -> dict[str, int]:
-    """The most memory this process has held so far, in bytes: main memory, and the GPU's if one is used."""
+    """The most memory this process has held so far, in bytes: main memory, and the GPU's if one is used.
+
+    Windows does not tell: there `peak_memory` is missing.
+    """
     scale = 1 if sys.platform == "darwin" else 1024
     # Linux hands `ru_maxrss` on from a process to the program it starts, so a small child of a large parent
     # would seem large; `VmHWM` begins anew with the program.
-    most = process_memory("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
-    found = {"peak_memory": most}
+    most = process_memory("VmHWM")
+    if not most and resource is not None:
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    found = {"peak_memory": most} if most else {}
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         found["peak_gpu_memory"] = torch.cuda.max_memory_allocated()

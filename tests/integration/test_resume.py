@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 WEIGHTS = Path("model") / "roster.safetensors"
 EVERY_EPOCH = {"ROSTER_CHECKPOINT_SECONDS": "0"}
@@ -198,8 +198,7 @@ def test_a_folder_in_use(
     roster: Any, arguments: list[str], finish: Callable[[], str], tmp_path: Path
 ) -> None:
     (tmp_path / "run").mkdir()
-    with (tmp_path / "run" / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(tmp_path / "run" / ".lock"):
         done = roster(*arguments)
         assert done.code == 2
         assert done.err.startswith("roster: another process is training in")

@@ -32,6 +32,23 @@ def test_the_peak_is_at_least_what_is_held_now() -> None:
     assert process_memory("VmNothing") == 0
 
 
+def test_modules_that_some_systems_lack() -> None:
+    """Windows has neither `resource` nor `fcntl`. Everything can be imported there."""
+    code = """
+import importlib, pkgutil, sys
+sys.modules["resource"] = sys.modules["fcntl"] = None
+import roster, roster.progress
+for module in pkgutil.walk_packages(roster.__path__, "roster."):
+    if not module.name.endswith(("__main__", ".kernels")):
+        importlib.import_module(module.name)
+assert roster.progress.resource is None
+roster.progress.process_memory = lambda *names: 0
+assert roster.progress.peak_memory() == {}
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], **options: Any) -> list[str]:
     """The lines of a loop of 40 steps that takes 40 times as long as `EVERY`."""
     monkeypatch.setattr(progress, "EVERY", 0.005)

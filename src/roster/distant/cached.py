@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+import platformdirs
+
 from roster.distant.compiling import allow_lists, compile_lexicon
 from roster.distant.lexicon import Lexicon, Source, load
 from roster.distant.pieces import Unicode
@@ -60,7 +62,7 @@ def default_cache() -> Path:
     """`ROSTER_CACHE`, else the user's cache folder."""
     if os.environ.get("ROSTER_CACHE"):
         return Path(os.environ["ROSTER_CACHE"])
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "roster"
+    return platformdirs.user_cache_path("roster", appauthor=False)
 
 
 def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:

@@ -20,18 +20,21 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 import roster
 from roster.config import Config, Request, read_config, to_toml
 from roster.errors import ModelError, RosterError, RunError
-from roster.files import check_same, fingerprint, lock, read_object, write_json, write_text
+from roster.files import check_same, fingerprint, lock_folder, read_object, write_json, write_text
 from roster.learn.defaults import derivable
 from roster.learn.loop import Checkpoint
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LAYOUT = 2
 """Raised when files of an unfinished run change. 2: weights of members lie in files of their own."""
@@ -56,7 +59,7 @@ class Run:
         """Stages that are scored on their way, each at so many steps; no part of what a run is made from."""
         self._say = log
         self._saved_at = time.monotonic()
-        self._lock: Any = None
+        self._lock: BaseFileLock | None = None
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._recent: dict[str, dict[str, Tensor]] = {}
@@ -78,7 +81,7 @@ class Run:
         except OSError as error:
             raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
         try:
-            run._lock = lock(run.folder, "training")
+            run._lock = lock_folder(run.folder, "training")
             marker = run.folder / "run.json"
             if marker.exists():
                 check_same(marker, made_from, "a run", WORDS)
@@ -117,7 +120,7 @@ class Run:
         if self._writer is not None:
             self._writer.shutdown()
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     # -- finished stages ------------------------------------------------------------------------

@@ -17,15 +17,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 import roster
 from roster.errors import ModelError, RunError
-from roster.files import atomic_folder, check_same, lock, write_json, write_text
+from roster.files import atomic_folder, check_same, lock_folder, write_json, write_text
 from roster.model.weights import load_tensors, save_tensors
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LAYOUT = 1
 WORDS = {
@@ -47,7 +50,7 @@ class Folder:
     def __init__(self, path: Path):
         self.path = path
         self.work = path / "work"
-        self._lock: IO[str] | None = None
+        self._lock: BaseFileLock | None = None
 
     @classmethod
     def claim(cls, path: str | Path, made_from: Mapping[str, Any]) -> Folder:
@@ -65,7 +68,7 @@ class Folder:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise RunError(f"cannot make the folder {path}: {error.strerror}") from None
-        folder._lock = lock(folder.path, "pre-training")
+        folder._lock = lock_folder(folder.path, "pre-training")
         try:
             for part in folder.path.glob(PARTIAL):  # of a process that was killed while it wrote
                 part.unlink()
@@ -80,7 +83,7 @@ class Folder:
 
     def close(self) -> None:
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
 
     @property

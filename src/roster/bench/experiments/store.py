@@ -11,10 +11,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any
 
 from roster.errors import DataError, RosterError
-from roster.files import lock
+from roster.files import lock_folder
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 VERSION = 1
 """Of what is in a line. A change that makes older numbers mean something else raises it."""
@@ -24,7 +27,7 @@ POINT, PLAN = "point", "plan"
 class Results:
     """A file of results. `read` is for looking at it; `open` keeps it, against other processes too."""
 
-    def __init__(self, path: Path, lines: list[dict[str, Any]], held: IO[str] | None = None):
+    def __init__(self, path: Path, lines: list[dict[str, Any]], held: BaseFileLock | None = None):
         self.path, self._lock = path, held
         self.points = {line["key"]: line for line in lines if line["kind"] == POINT}
         self.plans = [line for line in lines if line["kind"] == PLAN]
@@ -47,7 +50,7 @@ class Results:
             path.touch()
         except OSError as error:
             raise RosterError(f"cannot write {path}: {error.strerror}") from None
-        held = lock(runs, "writing results")
+        held = lock_folder(runs, "writing results")
         try:
             lines, whole = _lines(path)
             with path.open("r+b") as file:  # a line of its own for what comes next
@@ -57,7 +60,7 @@ class Results:
                     file.write(b"\n")
             return cls(path, lines, held)
         except BaseException:
-            held.close()
+            held.release()
             raise
 
     def run_folder(self, key: str) -> Path:
@@ -89,7 +92,7 @@ class Results:
 
     def close(self) -> None:
         if self._lock is not None:
-            self._lock.close()
+            self._lock.release()
             self._lock = None
         runs = runs_of(self.path)
         if runs.is_dir() and {p.name for p in runs.iterdir()} <= {".lock"}:

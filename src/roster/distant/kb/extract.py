@@ -11,12 +11,11 @@ line is written twice, without remembering every line.
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
@@ -28,7 +27,7 @@ from roster.distant.kb.batching import select_batched
 from roster.distant.kb.classes import ClassMap, Vocabulary, is_iri
 from roster.distant.kb.lookup import BATCH, Taxonomy
 from roster.errors import ConfigError, RosterError
-from roster.files import atomic, fingerprint
+from roster.files import atomic, fingerprint, lock
 from roster.progress import bar
 
 PAGE = 10_000
@@ -231,7 +230,6 @@ class _Work:
                 if line != DONE:
                     target.write(line)
                     names += 1
-        self._path.unlink()
         return names
 
 
@@ -246,16 +244,21 @@ def _packed(plain: IO[bytes], output: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _work_file(output: Path, settings: str) -> Iterator[_Work]:
-    """The work file beside `output`, held by one process at a time."""
+    """The work file beside `output`, held by one process at a time; removed when the output is there."""
     path = output.with_name(f"{output.name}.work")
+    guard = output.with_name(f"{path.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b")
     except OSError as error:
         raise RosterError(f"cannot write {path}: {error.strerror}") from error
     with file:
+        held = lock(guard, f"{path} is in use by another process that writes {output}")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RosterError(f"{path} is in use by another process that writes {output}") from None
-        yield _Work(path, file, settings)
+            yield _Work(path, file, settings)
+            file.close()
+            path.unlink()
+        finally:
+            with suppress(OSError):  # some systems remove it at the release, and not before
+                guard.unlink()
+            held.release()

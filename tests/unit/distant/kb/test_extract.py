@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
 import random
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from filelock import FileLock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,10 +175,11 @@ def test_another_run_is_not_continued(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    with (tmp_path / "names.tsv.work").open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(RosterError, match="is in use by another process"):
-            extract(world(), tmp_path / "names.tsv", CLASSES)
+    """And no file is left beside the output afterwards."""
+    with FileLock(tmp_path / "names.tsv.work.lock"), pytest.raises(RosterError, match="in use by another"):
+        extract(world(), tmp_path / "names.tsv", CLASSES)
+    extract(world(), tmp_path / "names.tsv", CLASSES)
+    assert [path.name for path in tmp_path.iterdir()] == ["names.tsv"]
 
 
 def test_nothing_to_extract(tmp_path: Path) -> None:
