@@ -196,23 +196,27 @@ def trained(tiny: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFa
     """A model folder that knows the toy task; windows of 24 sub-words."""
     import torch
 
-    from roster.config import Optimiser, load_config
-    from roster.learn.loop import PlainModels, Schedule, fit
-    from roster.learn.masking import input_mask
-    from roster.learn.noise_robust import NoiseRobustObjective
-    from roster.learn.task import Task
+    from roster.config import Optimiser
+    from roster.methods.request import load_config
+    from roster.methods.roster.head import TwoHeads
+    from roster.methods.roster.masking import input_mask
+    from roster.methods.roster.noise_robust import NoiseRobustObjective
+    from roster.methods.roster.settings import NoiseRobust
     from roster.model.decoding import io_classes
     from roster.model.folder import save_model
+    from roster.training.loop import PlainModels, fit
+    from roster.training.objective import Schedule
+    from roster.training.task import Task
 
     overrides = {"backbone.name": str(tiny), "backbone.max_length": 24, "optimiser.device": "cpu"}
     config = load_config(
         overrides={**overrides, "noise_robust.remove_labels": False, "noise_robust.drop_o": 0}
     )
     task = Task.build(config, ("PER", "LOC"), toy, {})
-    model = task.new_model("two-heads", 1)
+    model = task.new_model(TwoHeads, 1)
     mask = input_mask(0.0, task.encoder, torch.device("cpu"))
     labels = io_classes(toy, task.types)
-    objective = NoiseRobustObjective(task.corpus, labels, config.noise_robust, [0], mask)
+    objective = NoiseRobustObjective(task.corpus, labels, config.section(NoiseRobust), [0], mask)
     fit(
         PlainModels(model, "float32"),
         objective,

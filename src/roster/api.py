@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from roster.config import Config, Request, load_request
+from roster.config import Config
 from roster.corpus.dataset import Dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError
 from roster.infer.recogniser import Entity, Recogniser, load
+from roster.methods.request import Request, load_request
 from roster.scores import Evaluation, evaluate_sentences
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def train(
     """
     if not isinstance(dataset, str | Path | Dataset):
         dataset = Dataset.from_sentences(dataset)
-    from roster.learn.train import train as run_training
+    from roster.methods.train import train as run_training
 
     if isinstance(config, Config):
         if method or backbone or preset or gold or overrides:

@@ -8,7 +8,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from roster.config import load_request
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
@@ -16,7 +15,8 @@ from roster.distant.label import Labels
 from roster.distant.settings import load_settings
 from roster.files import write_json, write_text
 from roster.infer.recogniser import load
-from roster.learn.train import train
+from roster.methods.request import load_request
+from roster.methods.train import train
 from roster.scores import Evaluation, evaluate_sentences
 
 METHODS = ("fine-tune", "roster")

@@ -233,17 +233,26 @@ def backbone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def settings(backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The config of all toy runs."""
-    file = tmp_path_factory.mktemp("settings") / "toy.toml"
-    file.write_text(
-        f"""\
+def settings(backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The config of the toy runs of each method."""
+    folder, files = tmp_path_factory.mktemp("settings"), {}
+    for method in (*OWN, "autoner"):
+        files[method] = folder / f"{method}.toml"
+        files[method].write_text(SHARED.format(method=method, backbone=backbone) + OWN.get(method, ""))
+    return files
+
+
+SHARED = """\
+method = "{method}"
 seed = 5
 [backbone]
 name = "{backbone}"
 max_length = 32
 [optimiser]
 batch_size = 8
+"""
+OWN = {
+    "roster": """\
 [noise_robust]
 epochs = 8
 learning_rate = 5e-3
@@ -256,31 +265,31 @@ learning_rate = 5e-3
 epochs = 3
 learning_rate = 1e-4
 update_every = 5
+""",
+    "fine-tune": """\
 [fine_tune]
 epochs = 12
 learning_rate = 5e-3
+""",
+    "bond": """\
 [bond]
 epochs = 12
 learning_rate = 5e-3
-batch_size = 8
-warmup_steps = 5
 begin_step = 40
 period = 20
 """,
-        encoding="utf-8",
-    )
-    return file
+}
 
 
 @pytest.fixture(scope="session")
 def runs(
-    roster: Roster, corpus: Path, settings: Path, tmp_path_factory: pytest.TempPathFactory
+    roster: Roster, corpus: Path, settings: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Path]:
     """An unbroken run of each method, trained by fresh processes."""
     made = {}
     for method in ("roster", "fine-tune", "bond"):
         made[method] = tmp_path_factory.mktemp("runs") / method
-        done = roster.cold("train", corpus, "-o", made[method], "--config", settings, "--method", method)
+        done = roster.cold("train", corpus, "-o", made[method], "--config", settings[method])
         assert done.code == 0, done.err
     return made
 

@@ -33,9 +33,11 @@ def dataset(roster: Any, corpus: Path, tmp_path_factory: pytest.TempPathFactory)
     return folder / "data"
 
 
-def test_two_dictionaries_to_a_model(dataset: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+def test_two_dictionaries_to_a_model(
+    dataset: Path, settings: dict[str, Path], roster: Any, tmp_path: Path
+) -> None:
     run = tmp_path / "run"
-    done = roster("train", dataset, "-o", run, "--config", settings, *VALUES)
+    done = roster("train", dataset, "-o", run, "--config", settings["autoner"], *VALUES)
     assert done.code == 0, done.err
     said = json.loads((run / "results.json").read_text())["stages"]["autoner"]["scores"]["test"]
     # Nothing found scores 0; one type everywhere, with all borders right, about 0.5.
@@ -49,15 +51,21 @@ def test_two_dictionaries_to_a_model(dataset: Path, settings: Path, roster: Any,
     assert all(0 < s["score"] <= 1 for s in spans)
 
 
-def test_without_a_full_dictionary(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+def test_without_a_full_dictionary(
+    corpus: Path, settings: dict[str, Path], roster: Any, tmp_path: Path
+) -> None:
     """Lines of tags hold no phrases: said before anything is trained, with both ways out."""
     run = tmp_path / "run"
-    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES, "--set", "autoner.phrases=true")
+    done = roster(
+        "train", corpus, "-o", run, "--config", settings["autoner"], *VALUES, "--set", "autoner.phrases=true"
+    )
     assert done.code == 2
     assert "--dictionary core.txt full.txt" in done.err
     assert "--set autoner.phrases=false" in done.err
     assert not run.exists()
-    done = roster("train", corpus, "-o", run, "--config", settings, *VALUES)  # as derived: without phrases
+    done = roster(
+        "train", corpus, "-o", run, "--config", settings["autoner"], *VALUES
+    )  # as derived: without phrases
     assert done.code == 0, done.err
     assert "phrases = false" in (run / "config.toml").read_text()
     assert json.loads((run / "results.json").read_text())["stages"]["autoner"]["scores"]["test"]["f1"] > 0.8

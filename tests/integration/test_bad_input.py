@@ -20,9 +20,10 @@ from roster.corpus.io import read
 from roster.errors import DataError
 
 WEIGHTS = Path("model") / "roster.safetensors"
-QUICK = [part for option in ("noise_robust.epochs=1", "ensemble.models=1", "ensemble.epochs=1",
-                             "self_training.epochs=1", "fine_tune.epochs=1")
-         for part in ("--set", option)]  # fmt: skip
+QUICK = {
+    "roster": ("noise_robust.epochs=1", "ensemble.models=1", "ensemble.epochs=1", "self_training.epochs=1"),
+    "fine-tune": ("fine_tune.epochs=1",),
+}
 Write = Callable[..., Path]
 
 
@@ -38,12 +39,15 @@ def refused(done: Any, *parts: str | Path) -> None:
 
 
 @pytest.fixture
-def train(roster: Any, settings: Path, tmp_path: Path) -> Callable[..., Any]:
+def train(roster: Any, settings: dict[str, Path], tmp_path: Path) -> Callable[..., Any]:
     """A quick run into `tmp_path/run`."""
 
-    def run(data: str | Path, *options: str | Path, output: Path | None = None, **env: str) -> Any:
-        return roster("train", data, "-o", output or tmp_path / "run", "--config", settings, *QUICK, *options,
-                      **env)  # fmt: skip
+    def run(
+        data: str | Path, *options: str | Path, output: Path | None = None, method: str = "roster", **env: str
+    ) -> Any:
+        quick = [part for option in QUICK.get(method, ()) for part in ("--set", option)]
+        return roster("train", data, "-o", output or tmp_path / "run", "--config", settings[method], *quick,
+                      *options, **env)  # fmt: skip
 
     return run
 
@@ -148,7 +152,7 @@ def test_a_very_long_sentence(train: Any, roster: Any, write_lines: Write, tmp_p
 
 
 def test_line_ends_and_byte_order_marks(
-    roster: Any, runs: dict[str, Path], corpus: Path, model: Path, settings: Path, tmp_path: Path
+    roster: Any, runs: dict[str, Path], corpus: Path, model: Path, settings: dict[str, Path], tmp_path: Path
 ) -> None:
     """The same words: the finished run knows the data as its own, and predictions are the same."""
     data = shutil.copytree(corpus, tmp_path / "data")
@@ -156,7 +160,7 @@ def test_line_ends_and_byte_order_marks(
         lines = file.read_bytes().split(b"\n")[:-1]
         mixed = (line + (b"\r\n" if i % 3 else b"\n") for i, line in enumerate(lines))
         file.write_bytes(b"\xef\xbb\xbf" + b"".join(mixed))
-    done = roster("train", data, "-o", runs["roster"], "--config", settings, "--method", "roster")
+    done = roster("train", data, "-o", runs["roster"], "--config", settings["roster"])
     assert done.code == 0, done.err
     plain = roster("predict", model, stdin="Mr Ada left Oslo .\nMr Hugo said nothing .\n")
     marked = roster("predict", model, stdin=b"\xef\xbb\xbfMr Ada left Oslo .\r\nMr Hugo said nothing .\r\n")
@@ -270,7 +274,7 @@ def test_no_backbone(refuse: Any, train: Any, corpus: Path, backbone: Path, tmp_
     (broken / "tokenizer.json").unlink()
     refuse(corpus, "--backbone", broken, says=[broken, "tokenizer"])
     # The corrected command has its folder.
-    assert train(corpus, "--method", "fine-tune").code == 0
+    assert train(corpus, method="fine-tune").code == 0
 
 
 def test_a_backbone_without_a_language_model_is_said_at_once(
@@ -304,13 +308,21 @@ def test_a_backbone_without_a_language_model_is_said_at_once(
         (["--set", "noise_robust=1"], ["'noise_robust' is a section"]),
         (["--format", "word"], ["--format", "'word'", "jsonl"]),
         (["--gold", "nowhere.jsonl"], ["nowhere.jsonl: no such gold file"]),
-        (["--method", "bond", "--set", "bond.epochs=1"], ["bond.begin_step is 40", "has 8 steps"]),
+        (["--set", "bond.epochs=1"], ["[bond] belongs to the method bond; the method is roster"]),
+        (["--method", "bond", "--set", "bond.epochs=1"], ["[noise_robust] belongs to the method roster"]),
+        (["--set", "bilstm.hidden=8"], ["'bilstm.hidden' has no effect", "backbone.name is bilstm-cnn"]),
         (["--set", "optimiser.device=cuda"], ["the device 'cuda' cannot be used here"]),
         (["--set", "optimiser.device=abacus"], ["the device 'abacus' cannot be used here"]),
     ],
 )
 def test_wrong_options(options: list[str], says: list[str], refuse: Any, corpus: Path) -> None:
     refuse(corpus, *options, says=says)
+
+
+def test_a_teacher_that_never_begins(train: Any, corpus: Path, tmp_path: Path) -> None:
+    done = train(corpus, "--set", "bond.epochs=1", method="bond")
+    refused(done, "bond.begin_step is 40", "has 8 steps")
+    assert not (tmp_path / "run").exists()
 
 
 def test_wrong_commands(roster: Any, model: Path, tmp_path: Path) -> None:

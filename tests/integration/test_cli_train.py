@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import roster as package
-from roster.config import read_config
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError
+from roster.methods.request import read_config
 
 STAGES = {
     "roster": ["member-0", "member-1", "mean-of-members", "ensemble", "self-training", "model"],
@@ -156,9 +156,9 @@ def test_the_written_config_gives_the_same_run(
 
 
 def test_another_seed_gives_another_model(
-    runs: dict[str, Path], corpus: Path, settings: Path, roster: Any, tmp_path: Path
+    runs: dict[str, Path], corpus: Path, settings: dict[str, Path], roster: Any, tmp_path: Path
 ) -> None:
-    options = ("--config", settings, "--method", "fine-tune", "--set", "seed=6")
+    options = ("--config", settings["fine-tune"], "--set", "seed=6")
     assert roster("train", corpus, "-o", tmp_path / "other", *options).code == 0
     assert (tmp_path / "other" / WEIGHTS).read_bytes() != (runs["fine-tune"] / WEIGHTS).read_bytes()
 
@@ -197,18 +197,19 @@ def test_python_labels(tmp_path: Path) -> None:
     assert [s.spans for s in given] == [(Span(0, 1, "PER"),)]
 
 
-SHORT = ("noise_robust.epochs=1", "noise_robust.repair=false", "ensemble.epochs=1", "self_training.epochs=1",
-         "fine_tune.epochs=1")  # fmt: skip
+SHORT = ("noise_robust.epochs=1", "noise_robust.repair=false", "ensemble.epochs=1", "self_training.epochs=1")
 
 
 @pytest.fixture
-def short(roster: Any, corpus: Path, settings: Path, tmp_path: Path) -> Callable[..., Path]:
+def short(roster: Any, corpus: Path, settings: dict[str, Path], tmp_path: Path) -> Callable[..., Path]:
     """A run of one epoch a stage, with some options set."""
 
     def train(*options: str, backbone: str | Path | None = None) -> Path:
         overrides = [part for option in (*SHORT, *options) for part in ("--set", option)]
         chosen = ["--backbone", backbone] if backbone else []
-        done = roster("train", corpus, "-o", tmp_path / "run", "--config", settings, *overrides, *chosen)
+        done = roster(
+            "train", corpus, "-o", tmp_path / "run", "--config", settings["roster"], *overrides, *chosen
+        )
         assert done.code == 0, done.err
         assert (tmp_path / "run" / WEIGHTS).is_file()
         return tmp_path / "run"
@@ -246,7 +247,9 @@ def test_a_stage_switched_off(option: str, left_out: set[str], short: Callable[.
 
 
 @pytest.mark.parametrize("phrases", [True, False])
-def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp_path: Path) -> None:
+def test_phrases_of_unknown_type(
+    phrases: bool, roster: Any, settings: dict[str, Path], tmp_path: Path
+) -> None:
     """One `O` word in four lies in such a phrase: left out of the loss, or `O` as any other."""
     text = {"text": "Mr Ada saw red cells", "spans": [{"start": 3, "end": 6, "label": "PER"}],
             "unknown": [{"start": 15, "end": 20}]}  # fmt: skip
@@ -254,7 +257,8 @@ def test_phrases_of_unknown_type(phrases: bool, roster: Any, settings: Path, tmp
     overrides = (*SHORT, "noise_robust.drop_o=0", "noise_robust.remove_labels=false",
                  f"noise_robust.phrases={str(phrases).lower()}")  # fmt: skip
     options = [part for option in overrides for part in ("--set", option)]
-    done = roster("train", tmp_path / "train.jsonl", "-o", tmp_path / "run", "--config", settings, *options)
+    done = roster("train", tmp_path / "train.jsonl", "-o", tmp_path / "run", "--config", settings["roster"],
+                  *options)  # fmt: skip
     assert done.code == 0, done.err
     stages = results(tmp_path / "run")["stages"]
     for stage in ("member-0", "member-1"):
@@ -299,25 +303,25 @@ def test_a_folder_name(short: Callable[..., Path], backbone: Path, tmp_path: Pat
     assert read_config(run / "config.toml").backbone.name == str(odd)
 
 
-def test_one_labelled_file(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+def test_one_labelled_file(corpus: Path, settings: dict[str, Path], roster: Any, tmp_path: Path) -> None:
     """Any format, and types from the labels; nothing to score on, so nothing is scored."""
     assert roster("convert", corpus / "train_text.txt", tmp_path / "toy.jsonl").code == 0
     assert list(read(tmp_path / "toy.jsonl")) == list(read(corpus / "train_text.txt"))
-    done = roster("train", tmp_path / "toy.jsonl", "-o", tmp_path / "run", "--config", settings,
-                  "--method", "fine-tune", "--set", "fine_tune.epochs=1")  # fmt: skip
+    done = roster("train", tmp_path / "toy.jsonl", "-o", tmp_path / "run", "--config",
+                  settings["fine-tune"], "--set", "fine_tune.epochs=1")  # fmt: skip
     assert done.code == 0, done.err
     assert results(tmp_path / "run")["stages"]["fine-tune"]["scores"] == {}
     assert json.loads((tmp_path / "run" / "model" / "roster.json").read_text())["types"] == ["LOC", "PER"]
 
 
-def test_gold_sentences(corpus: Path, settings: Path, roster: Any, tmp_path: Path) -> None:
+def test_gold_sentences(corpus: Path, settings: dict[str, Path], roster: Any, tmp_path: Path) -> None:
     """Some of the training sentences with their types the wrong way round: gold decides, and is part of the
     run's identity."""
     wrong = {"PER": "LOC", "LOC": "PER"}
     sentences = list(read(corpus / "train_text.txt"))
     gold = [s.with_spans(Span(x.start, x.end, wrong[x.label]) for x in s.spans or ()) for s in sentences]
     write(tmp_path / "gold.jsonl", gold[:50])
-    command = ["train", corpus, "-o", tmp_path / "run", "--config", settings, "--method", "fine-tune",
+    command = ["train", corpus, "-o", tmp_path / "run", "--config", settings["fine-tune"],
                "--gold", tmp_path / "gold.jsonl"]  # fmt: skip
     done = roster(*command)
     assert done.code == 0, done.err

@@ -184,7 +184,7 @@ def test_a_folder_is_a_data_set(format: str | None, roster: Any, names: Path, tm
     assert f"roster train {data} -o" in done.err
 
 
-def test_what_label_writes_can_be_trained_on(roster: Any, settings: Path, tmp_path: Path) -> None:
+def test_what_label_writes_can_be_trained_on(roster: Any, settings: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "names.tsv").write_text("Ada\tPER\nOslo\tLOC\n", encoding="utf-8")
     (tmp_path / "c.txt").write_text(
         "Mr Ada lives in Oslo .\nit rained in Oslo all day .\n" * 8, encoding="utf-8"
@@ -194,8 +194,8 @@ def test_what_label_writes_can_be_trained_on(roster: Any, settings: Path, tmp_pa
     done = roster("label", tmp_path / "c.txt", "--dictionary", names, "-o", data, *options)
     assert done.code == 0, done.err
     epochs = ("--set", "fine_tune.epochs=1")
-    done = roster("train", tmp_path / "data", "-o", tmp_path / "run", "--config", settings, "--method",
-                  "fine-tune", *epochs)  # fmt: skip
+    done = roster("train", tmp_path / "data", "-o", tmp_path / "run", "--config",
+                  settings["fine-tune"], *epochs)  # fmt: skip
     assert done.code == 0, done.err
     assert json.loads((tmp_path / "run/model/roster.json").read_text())["types"] == ["LOC", "PER"]
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from roster.config import METHODS, load_request
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.label import Labels
 from roster.distant.settings import load_settings
 from roster.infer.recogniser import load
-from roster.learn.train import train
+from roster.methods.registry import names
+from roster.methods.request import load_request
+from roster.methods.train import train
 from roster.scores import evaluate_sentences
 
 SAMPLE = Path(str(resources.files("roster") / "sample"))
@@ -44,10 +45,10 @@ FAST: dict[str, dict[str, Any]] = {
 
 
 def test_all_of_them_are_here() -> None:
-    assert set(FAST) == set(METHODS)
+    assert set(FAST) == set(names())
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", names())
 def test_it_learns(method: str, tmp_path: Path) -> None:
     settings = load_settings(dictionaries=[SAMPLE / "dictionary.tsv"])
     news = [s for s in Labels(lambda: read(SAMPLE / "news.txt", "text"), settings) if s.spans]

@@ -45,8 +45,8 @@ def until(moment: Moment, run: Path, running: Callable[[], bool]) -> bool:
 
 
 @pytest.fixture
-def arguments(corpus: Path, settings: Path, tmp_path: Path) -> list[str]:
-    return ["train", str(corpus), "-o", str(tmp_path / "run"), "--config", str(settings)]
+def arguments(corpus: Path, settings: dict[str, Path], tmp_path: Path) -> list[str]:
+    return ["train", str(corpus), "-o", str(tmp_path / "run"), "--config", str(settings["roster"])]
 
 
 @pytest.fixture
@@ -147,11 +147,11 @@ def everything(folder: Path) -> dict[Path, tuple[bytes, int]]:
 
 
 def test_a_finished_run_stays_as_it_is(
-    runs: dict[str, Path], corpus: Path, roster: Any, settings: Path
+    runs: dict[str, Path], corpus: Path, roster: Any, settings: dict[str, Path]
 ) -> None:
     before = everything(runs["roster"])
     start = time.perf_counter()
-    done = roster("train", corpus, "-o", runs["roster"], "--config", settings, "--method", "roster")
+    done = roster("train", corpus, "-o", runs["roster"], "--config", settings["roster"])
     assert time.perf_counter() - start < 10
     assert done.code == 0, done.err
     assert "member-0" not in done.err
@@ -159,16 +159,16 @@ def test_a_finished_run_stays_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("method", "options", "message"),
     [
-        (["--set", "seed=6"], "with another config"),
-        (["--method", "fine-tune"], "with another config"),
-        ([], "from other data"),
+        ("roster", ["--set", "seed=6"], "with another config"),
+        ("fine-tune", ["--set", "seed=5"], "with another config"),
+        ("roster", [], "from other data"),
     ],
 )
 def test_another_run_in_the_same_folder(
-    options: list[str], message: str, runs: dict[str, Path], corpus: Path, settings: Path, roster: Any,
-    write_lines: Callable[..., Path], tmp_path: Path,
+    method: str, options: list[str], message: str, runs: dict[str, Path], corpus: Path,
+    settings: dict[str, Path], roster: Any, write_lines: Callable[..., Path], tmp_path: Path,
 ) -> None:  # fmt: skip
     if not options:
         texts, tags = (
@@ -176,7 +176,7 @@ def test_another_run_in_the_same_folder(
         )
         corpus = write_lines(tmp_path / "other", texts[:-1], tags[:-1], types=["PER", "LOC"])
     before = everything(runs["roster"])
-    done = roster("train", corpus, "-o", runs["roster"], "--config", settings, *options)
+    done = roster("train", corpus, "-o", runs["roster"], "--config", settings[method], *options)
     assert done.code == 2
     assert done.err.startswith(f"roster: {runs['roster']} holds a run made {message}")
     assert done.err.count("\n") == 1
@@ -184,12 +184,12 @@ def test_another_run_in_the_same_folder(
 
 
 def test_a_finished_run_without_its_model(
-    runs: dict[str, Path], corpus: Path, roster: Any, settings: Path, tmp_path: Path
+    runs: dict[str, Path], corpus: Path, roster: Any, settings: dict[str, Path], tmp_path: Path
 ) -> None:
     """Somebody has removed it: that is said, and not that all is well."""
     run = shutil.copytree(runs["roster"], tmp_path / "run")
     shutil.rmtree(run / "model")
-    done = roster("train", corpus, "-o", run, "--config", settings, "--method", "roster")
+    done = roster("train", corpus, "-o", run, "--config", settings["roster"])
     assert done.code == 2
     assert done.err.splitlines()[-1].endswith(f"remove the folder {run} and start again")
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from roster.config import Config, load_request, read_config
 from roster.corpus.dataset import load_dataset
-from roster.learn.defaults import facts_of, settle
-from roster.learn.label_removal import COMPLETE
+from roster.methods.defaults import settle
+from roster.methods.facts import facts_of
+from roster.methods.request import load_config, load_request, read_config
+from roster.methods.roster.label_removal import COMPLETE
+from roster.methods.roster.settings import Ensemble, NoiseRobust, SelfTraining
 
 RATE = ("--set", "noise_robust.learning_rate=5e-3", "--set", "ensemble.learning_rate=5e-3")
 """The tiny encoder of these tests has random weights; the rate of a pre-trained one teaches it nothing."""
@@ -52,7 +54,7 @@ def test_the_derivation_is_in_the_log(derived: Path, corpus: Path) -> None:
     words = sum(len(line.split()) for line in (corpus / "train_text.txt").read_text().splitlines())
     labels = (corpus / "train_label_dist.txt").read_text().count("B-")
     for part in (f"60 sentences ({words} words) with {labels} labels", "2 types", "width 48", "2 members",
-                 f"{config.noise_robust.epochs} epochs", "0.005"):  # fmt: skip
+                 f"{config.section(NoiseRobust).epochs} epochs", "0.005"):  # fmt: skip
         assert part in told, part
 
 
@@ -62,9 +64,9 @@ def test_the_written_config_has_plain_values(derived: Path, corpus: Path, backbo
     given = {"backbone.name": str(backbone), "ensemble.models": 2, "optimiser.batch_size": 8,
              "noise_robust.learning_rate": 5e-3, "ensemble.learning_rate": 5e-3}  # fmt: skip
     request = load_request(overrides=given)
-    assert config == settle(request, facts_of(request, load_dataset(corpus).train))[0]
-    assert config.noise_robust.epochs != Config().noise_robust.epochs
-    assert config.noise_robust.folds
+    assert config == settle(request, facts_of(request.config(), load_dataset(corpus).train))[0]
+    assert config.section(NoiseRobust).epochs != load_config().section(NoiseRobust).epochs
+    assert config.section(NoiseRobust).folds
     assert (derived / "model" / "config.toml").read_text() == (derived / "config.toml").read_text()
 
 
@@ -81,7 +83,7 @@ def test_printed_configs(derived: Path, corpus: Path, backbone: Path, roster: An
         assert (done.code, done.out) == (0, written), done.err
     static = roster("train", *options)  # no data: the paper's values
     assert static.code == 0
-    assert f"epochs = {Config().noise_robust.epochs}\n" in static.out
+    assert f"epochs = {load_config().section(NoiseRobust).epochs}\n" in static.out
     assert static.out != written
     paper = roster("train", corpus, "--preset", "paper-wikigold", "--print-config")
     assert paper.out == roster("train", "--preset", "paper-wikigold", "--print-config").out
@@ -121,8 +123,8 @@ def test_little_time_means_one_model(corpus: Path, backbone: Path, roster: Any, 
     assert done.code == 0, done.err
     assert list(results(run)["stages"]) == ["member-0", "model"]
     config = read_config(run / "config.toml")
-    assert not config.ensemble.enabled
-    assert not config.self_training.enabled
+    assert not config.section(Ensemble).enabled
+    assert not config.section(SelfTraining).enabled
     (told,) = [line for line in lines_of(run) if line.startswith("Settings derived")]
     assert "One model" in told
     assert "To fit into 0.001 minutes" in told

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import roster as package
-from roster.config import load_config, to_toml
+from roster.config import to_toml
+from roster.methods.request import load_config
 
 REPOSITORY = Path(__file__).parents[2]
 BUNDLED = "roster/backbone/bundled/roster-small-en-2"

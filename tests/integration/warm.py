@@ -36,7 +36,7 @@ def serve() -> None:
     import transformers.models.bert.modeling_bert  # noqa: F401
 
     import roster.api
-    import roster.learn.train  # noqa: F401
+    import roster.methods.train  # noqa: F401
     from roster.cli.main import entry
 
     gc.freeze()  # or every fork spends a second on collecting all of torch when it ends

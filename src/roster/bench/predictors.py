@@ -200,7 +200,7 @@ def _classifier(kind: str, width: int, n_types: int, weights: dict[str, Any]) ->
     import torch
     from torch import Tensor, nn
 
-    from roster.model.heads import joint
+    from roster.methods.roster.head import joint
 
     class Joint(nn.Module):
         def __init__(self) -> None:

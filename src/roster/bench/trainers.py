@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from roster.config import from_dict
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
+from roster.methods.request import from_dict
 from roster.progress import peak_memory
 
 
 def train_once(dataset: str, run: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """One whole training, in this process."""
     from roster.infer.recogniser import load
-    from roster.learn.train import train
+    from roster.methods.train import train
     from roster.scores import evaluate_sentences
 
     chosen = from_dict(config)

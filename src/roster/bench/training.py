@@ -32,10 +32,11 @@ from roster.bench.measure import (
 )
 from roster.bench.report import Report, Row, cell, machine_line, note, table
 from roster.bench.trainers import scored_split, train_once
-from roster.config import Config, Request, load_request
+from roster.config import Config
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
+from roster.methods.request import Request, load_request
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 ENGINES = ("auto",)
@@ -208,7 +209,8 @@ def requested(
 
 def configured(requests: Mapping[tuple[str, int], Request], corpus: Corpus) -> dict[tuple[str, int], Config]:
     """The effective configs on one corpus; without a preset derived from it, as `roster train` does."""
-    from roster.learn.defaults import facts_of, settle
+    from roster.methods.defaults import settle
+    from roster.methods.facts import facts_of
 
     facts = None
     found = {}
@@ -216,7 +218,9 @@ def configured(requests: Mapping[tuple[str, int], Request], corpus: Corpus) -> d
         if request.preset is not None:
             found[key] = request.config()
             continue
-        facts = facts or facts_of(request, load_dataset(corpus.path).train)  # of no engine, and no seed
+        facts = facts or facts_of(
+            request.config(), load_dataset(corpus.path).train
+        )  # of no engine, and no seed
         found[key] = settle(request, facts)[0]
     return found
 

@@ -6,9 +6,11 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from roster.config import METHODS, PRESETS, Config, Request, load_request, to_toml
+from roster.config import Config, to_toml
 from roster.corpus.io import FORMATS
 from roster.errors import ConfigError
+from roster.methods import registry
+from roster.methods.request import PRESETS, Request, load_request
 
 HELP = """\
 Train a recogniser on a data set with distant labels. DATASET is a folder (train_text.txt and
@@ -24,7 +26,7 @@ EXAMPLE = "roster train news/ -o runs/news --minutes 30"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", metavar="DATASET", nargs="?", help="folder or file with labels")
     parser.add_argument("-o", "--output", metavar="RUN", help="run folder; made, or continued")
-    parser.add_argument("--method", choices=METHODS, help="what to train (default: roster)")
+    parser.add_argument("--method", choices=registry.names(), help="what to train (default: roster)")
     parser.add_argument(
         "--backbone",
         metavar="NAME_OR_DIR",
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     overrides = [*args.overrides, *(pair for pair in named if pair[1])]
     asked = load_request(preset=args.preset, file=args.config, overrides=overrides)
     if args.minutes is not None:
-        from roster.learn.budget import check_minutes
+        from roster.methods.budget import check_minutes
 
         check_minutes(args.minutes, asked)
     if args.print_config:
@@ -72,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.dataset or not args.output:
         raise ConfigError("give a data set and a run folder: roster train DATASET -o RUN")
     from roster.corpus.dataset import load_dataset
-    from roster.learn.train import train
+    from roster.methods.train import train
     from roster.progress import say_to_stderr
 
     data = load_dataset(args.dataset, args.format)
@@ -87,10 +89,11 @@ def _effective(asked: Request, args: argparse.Namespace) -> Config:
     if not args.dataset or asked.preset is not None:
         return asked.config()
     from roster.corpus.dataset import load_dataset
-    from roster.learn.defaults import facts_of, settle
+    from roster.methods.defaults import settle
+    from roster.methods.facts import facts_of
 
     data = load_dataset(args.dataset, args.format)
-    return settle(asked, facts_of(asked, data.train), args.minutes)[0]
+    return settle(asked, facts_of(asked.config(), data.train), args.minutes)[0]
 
 
 def ending(results: Mapping[str, Any]) -> list[str]:

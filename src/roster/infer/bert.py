@@ -18,14 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from roster.errors import ModelError
+from roster.methods.registry import head_of
+from roster.model.bert_layout import NotStackableError, Shape, shape_of, weights_of
 from roster.model.folder import ModelFacts, weights_file
-from roster.model.heads import HEADS, READ_WHOLE
-from roster.model.stack.family import NotStackableError, Shape, shape_of, weights_of
 from roster.model.weights import load_tensors
 
 
 class BertReader(nn.Module):
-    """Sub-words in, logits of words out; `weights` have the names of `roster.model.stack.family`."""
+    """Sub-words in, logits of words out; `weights` have the names of `roster.model.bert_layout`."""
 
     def __init__(self, shape: Shape, weights: Mapping[str, Tensor]):
         super().__init__()
@@ -65,7 +65,7 @@ class BertReader(nn.Module):
 
 def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
     """The model in a folder, or None where its encoder is not of the family, or words are not read alone."""
-    if facts.kind in READ_WHOLE:
+    if head_of(facts.kind).whole:
         return None
     tensors, _ = load_tensors(weights_file(folder))
     try:
@@ -81,7 +81,7 @@ def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
     segments = found.pop("segments", None)
     places = found.pop("positions")
     found["places"] = places if segments is None else places + segments[0]
-    heads = HEADS[facts.kind].heads
+    heads = head_of(facts.kind).heads
     others = {name for name in tensors if not name.startswith("encoder.")}
     _need(
         others == {f"{head}.{part}" for head in heads for part in ("weight", "bias")}, folder, "other heads"

@@ -59,9 +59,9 @@ def export(
     from roster.backbone.loading import load_tokenizer
     from roster.infer.engine import load_engine
     from roster.infer.torch_engine import TorchEngine
-    from roster.model.heads import READ_WHOLE
+    from roster.methods.registry import head_of
 
-    if facts.kind in READ_WHOLE or is_word_level(source):
+    if head_of(facts.kind).whole or is_word_level(source):
         lstm = "its LSTM goes along a sentence word by word"
         whole = f"it is of the kind {facts.kind}, which decides on all words of a sentence together"
         raise ModelError(

@@ -145,7 +145,7 @@ class Recogniser:
     def _finish(self, begun: _Begun) -> Iterator[Found]:
         p = probabilities(self.engine.facts.kind, self._collect(begun))
         best, at = p.max(-1), 0
-        spans_of = decode(self.engine.facts.kind, p, map(len, begun.sentences), self.types)
+        spans_of = decode(self.engine.facts.scheme, p, map(len, begun.sentences), self.types)
         for sentence, spans in zip(begun.sentences, spans_of, strict=True):
             yield Found(sentence.with_spans(spans), tuple(_score(best, at, span) for span in spans))
             at += len(sentence)

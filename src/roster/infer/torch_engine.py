@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from roster.infer.bert import bert_reader
 from roster.infer.engine import CPU_TOKENS, Engine
+from roster.methods.registry import head_of
 from roster.model.batches import Batch
 from roster.model.folder import ModelFacts, load_model
 from roster.model.heads import Model
@@ -45,7 +46,7 @@ class TorchEngine(Engine):
 def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
     """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else as trained."""
     found = bert_reader(folder, facts)
-    return HubReader(load_model(folder)[0]).eval() if found is None else found
+    return HubReader(load_model(folder, head_of)[0]).eval() if found is None else found
 
 
 class HubReader(nn.Module):

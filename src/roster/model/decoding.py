@@ -57,13 +57,25 @@ def bio_spans(classes: np.ndarray, types: Sequence[str]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-SPANS = {"two-heads": io_spans, "one-head": bio_spans, "crf": bio_spans, "autoner": bio_spans}
+SCHEMES = {"io": io_spans, "bio": bio_spans}
+"""How the classes of words become spans, by the name of the scheme."""
 
 
-def decode(kind: str, p: np.ndarray, lengths: Iterable[int], types: Sequence[str]) -> list[tuple[Span, ...]]:
+def n_classes(scheme: str, types: int) -> int:
+    """The number of classes of a scheme, `O` included.
+
+    >>> n_classes("io", 4), n_classes("bio", 4)
+    (5, 9)
+    """
+    return 1 + types * (2 if scheme == "bio" else 1)
+
+
+def decode(
+    scheme: str, p: np.ndarray, lengths: Iterable[int], types: Sequence[str]
+) -> list[tuple[Span, ...]]:
     """Best class of every word, then spans sentence by sentence."""
-    classes, at, found = p.argmax(-1) if len(p) else np.zeros(0, np.int64), 0, []
+    classes, at, spans = p.argmax(-1) if len(p) else np.zeros(0, np.int64), 0, []
     for length in lengths:
-        found.append(SPANS[kind](classes[at : at + length], types))
+        spans.append(SCHEMES[scheme](classes[at : at + length], types))
         at += length
-    return found
+    return spans

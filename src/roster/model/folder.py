@@ -29,11 +29,13 @@ from roster.backbone.alignment import Specials
 from roster.backbone.words import Words
 from roster.errors import ModelError
 from roster.files import atomic_folder, file_digest, write_json, write_text
-from roster.model.decoding import SPANS, bio_spans
+from roster.model.decoding import SCHEMES, n_classes
 from roster.model.encoders import empty_encoder
 
 if TYPE_CHECKING:
-    from roster.model.heads import Model
+    from collections.abc import Callable
+
+    from roster.model.heads import WordStates
 
 TRAINED, EXPORTED = 1, 2
 CHECKSUMS = "checksums.json"
@@ -51,16 +53,18 @@ class ModelFacts:
     max_length: int
     layout: int = TRAINED
     specials: Specials | None = None
+    scheme: str = "bio"
+    """How classes of words become spans (`roster.model.decoding.SCHEMES`)."""
 
     @property
     def classes(self) -> int:
         """How many logits a word has: one for each class, or the entity head's and one for each type."""
-        return 1 + len(self.types) * (2 if SPANS[self.kind] is bio_spans else 1)
+        return n_classes(self.scheme, len(self.types))
 
 
 def save_model(
     folder: str | Path,
-    model: Model,
+    model: WordStates,
     tokenizer: Any,
     types: tuple[str, ...],
     max_length: int,
@@ -74,7 +78,7 @@ def save_model(
         save_tensors(part / WEIGHTS, model.state_dict())
         write_text(part / "config.toml", config)
         specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
-        write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials))
+        write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials, model.scheme))
         write_checksums(part)
 
 
@@ -87,9 +91,13 @@ def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
         raise OSError(str(error)) from error
 
 
-def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
-    """Model (on the CPU, in evaluation mode), tokenizer or vocabulary, and facts."""
-    from roster.model.heads import HEADS
+def load_model(
+    folder: str | Path, head_of: Callable[[str], type[WordStates]]
+) -> tuple[WordStates, Any, ModelFacts]:
+    """Model (on the CPU, in evaluation mode), tokenizer or vocabulary, and facts.
+
+    `head_of` gives the class of a kind of model (`roster.methods.registry.head_of`).
+    """
     from roster.model.weights import load_tensors
 
     folder = Path(folder)
@@ -99,7 +107,7 @@ def load_model(folder: str | Path) -> tuple[Model, Any, ModelFacts]:
             f"{folder} is an export, which has no weights of its own; use the model it came from"
         )
     encoder, tokenizer = empty_encoder(folder)
-    model = HEADS[facts.kind](encoder, len(facts.types))
+    model = head_of(facts.kind)(encoder, len(facts.types))
     tensors, _ = load_tensors(weights_file(folder))
     try:
         model.load_state_dict(tensors)
@@ -174,10 +182,11 @@ def read_facts(folder: Path) -> ModelFacts:
             int(found["max_length"]),
             int(found["layout"]),
             _specials(found.get("specials")),
+            found.get("scheme", "io" if found["kind"] == "two-heads" else "bio"),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{path} is damaged: {error}") from None
-    if facts.layout not in (TRAINED, EXPORTED) or facts.kind not in SPANS:
+    if facts.layout not in (TRAINED, EXPORTED) or facts.scheme not in SCHEMES:
         raise ModelError(
             f"{folder} was made by another version of roster (layout {facts.layout}, kind {facts.kind})"
         )

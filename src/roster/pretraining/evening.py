@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from roster.model.stack.family import NotStackableError, layer_modules, shape_of
+from roster.model.bert_layout import NotStackableError, layer_modules, shape_of
 from roster.pretraining.network import MaskedLM
 
 SPREAD = 0.5

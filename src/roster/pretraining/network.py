@@ -15,7 +15,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from roster.errors import ModelError
-from roster.model.stack.family import NotStackableError, layer_modules, layers_at, shape_of
+from roster.model.bert_layout import NotStackableError, layer_modules, layers_at, shape_of
 
 
 class Given(nn.Module):

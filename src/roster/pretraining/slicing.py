@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from roster.errors import ConfigError, ModelError
-from roster.model.stack.family import NotStackableError, layer_modules, layers_at, shape_of
+from roster.model.bert_layout import NotStackableError, layer_modules, layers_at, shape_of
 
 
 def evenly(total: int, count: int) -> tuple[int, ...]:

@@ -22,10 +22,10 @@ from roster.backbone.loading import (
 )
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
-from roster.learn.losses import noise_robust_loss
+from roster.methods.roster.head import TwoHeads
 from roster.model.batches import DeviceCorpus
 from roster.model.decoding import io_classes
-from roster.model.heads import TwoHeads
+from roster.training.losses import noise_robust_loss
 
 ARCHITECTURES = ["roberta", "bert", "distilbert", "deberta-v2", "modernbert"]
 

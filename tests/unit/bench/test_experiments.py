@@ -20,15 +20,18 @@ from roster.bench.experiments.drawing import Measured, measured
 from roster.bench.experiments.figures import Figure, Line, drawn, save
 from roster.bench.experiments.gallery import EXPERIMENTS, experiment, save_all
 from roster.bench.experiments.plan import Asked, Planned, Row, planned, stored
-from roster.bench.experiments.point import SECTIONS, Change, Point, key_of, same_settings, settings
+from roster.bench.experiments.point import Change, Point, key_of, same_settings, settings
 from roster.bench.experiments.store import VERSION, Results
 from roster.bench.experiments.supervised import worth
 from roster.bench.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
 from roster.bench.thinning import thin
 from roster.cli.benchmarks.experiments import SUMMARIES
-from roster.config import METHODS, Config, load_config, to_toml
+from roster.config import to_toml
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError, DataError, RosterError
+from roster.methods.registry import all_methods, get, names
+from roster.methods.request import load_config
+from roster.methods.roster.settings import NoiseRobust
 
 POINT = Point("toy", "roster", 30, "tiny", overrides=(("noise_robust.q", 0.5),))
 
@@ -63,7 +66,7 @@ def test_a_key_is_of_all_that_decides_the_result() -> None:
         key_of(POINT, "other", "b"),
         key_of(POINT, "d", "other"),
         key_of(replace(POINT, seed=31), "d", "b"),
-        key_of(replace(POINT, method="fine-tune"), "d", "b"),
+        key_of(replace(POINT, method="fine-tune", overrides=()), "d", "b"),
         key_of(replace(POINT, overrides=(("noise_robust.q", 0.6),)), "d", "b"),
         key_of(replace(POINT, preset="paper-wikigold"), "d", "b"),
         key_of(replace(POINT, curves=(("self-training", 5),)), "d", "b"),
@@ -74,43 +77,30 @@ def test_a_key_is_of_all_that_decides_the_result() -> None:
 def test_a_given_value_counts_where_another_could_be_derived() -> None:
     """The paper's value of an option is what a preset has anyway; without one, the data decides."""
     usual = (*POINT.overrides, ("noise_robust.tau", 0.7), ("noise_robust.folds", False))
-    assert load_config().noise_robust.tau == 0.7
-    assert not load_config().noise_robust.folds
+    assert load_config().section(NoiseRobust).tau == 0.7
+    assert not load_config().section(NoiseRobust).folds
     paper = replace(POINT, preset="paper-wikigold")
     assert key_of(replace(paper, overrides=usual), "d", "b") == key_of(paper, "d", "b")
     keys = {key_of(replace(POINT, overrides=usual[:n]), "d", "b") for n in (1, 2, 3)}
     assert len(keys) == 3
-    for name, value in (
-        ("bond.epochs", 50),
-        ("self_training.threshold", 0.8),
-    ):  # of another method; never derived
-        other = replace(POINT, overrides=(*POINT.overrides, (name, value)))
-        assert key_of(other, "d", "b") == key_of(POINT, "d", "b")
+    # The default of an option that is never derived.
+    other = replace(POINT, overrides=(*POINT.overrides, ("self_training.threshold", 0.8)))
+    assert key_of(other, "d", "b") == key_of(POINT, "d", "b")
 
 
-def test_a_key_is_of_what_the_method_uses() -> None:
-    assert set(SECTIONS) == set(METHODS)
-    sections = {name for name, value in Config().as_dict().items() if isinstance(value, dict)}
-    assert sections == {
-        "backbone",
-        "optimiser",
-        "gold",
-        "bilstm",
-        *(s for own in SECTIONS.values() for s in own),
-    }
-    for method in METHODS:
-        point = replace(POINT, method=method, overrides=())
-        changes = {
-            "noise_robust.q": 0.5, "ensemble.models": 2, "augmentation.mask": 0.3, "self_training.epochs": 9,
-            "fine_tune.epochs": 9, "bond.epochs": 9, "autoner.epochs": 9, "bilstm_crf.epochs": 9,
-            "bilstm.hidden": 9, "optimiser.batch_size": 9, "backbone.max_length": 99,
-        }  # fmt: skip
-        for name, value in changes.items():
-            section = name.partition(".")[0]
-            own = section in (*SECTIONS[method], "optimiser", "backbone")
-            own |= section == "bilstm" and method == "bilstm-crf"
-            other = replace(point, overrides=((name, value),))
-            assert (key_of(other, "d", "b") != key_of(point, "d", "b")) == own, (method, name)
+@pytest.mark.parametrize("method", names())
+def test_a_key_is_of_all_options_of_the_method(method: str) -> None:
+    """And options of other methods are refused, so that they cannot be part of it."""
+    point = replace(POINT, method=method, overrides=())
+    keys = {key_of(point, "d", "b")}
+    changes = {f"{section}.epochs": 9 for section in get(method).sections if section != "augmentation"}
+    changes |= {"optimiser.clip": 0.5, "backbone.max_length": 99, "gold.weight": 2.0}
+    for name, value in changes.items():
+        keys.add(key_of(replace(point, overrides=((name, value),)), "d", "b"))
+    assert len(keys) == len(changes) + 1
+    others = [one for other in all_methods() if other.name != method for one in other.sections]
+    with pytest.raises(ConfigError, match="belongs to the method"):
+        key_of(replace(point, overrides=((f"{others[0]}.epochs", 9),)), "d", "b")
 
 
 def test_a_result_outlives_new_options_but_not_another_default() -> None:
@@ -151,7 +141,7 @@ def test_changed_data(folder: Path) -> None:
 
 def test_a_method_with_an_encoder_keeps_it() -> None:
     """A CRF trained as the BiLSTM's is would learn nothing on a transformer; its row stays in the table."""
-    theirs, usual = replace(POINT, method="bilstm-crf"), replace(POINT, method="fine-tune")
+    theirs, usual = (replace(POINT, method=m, overrides=()) for m in ("bilstm-crf", "fine-tune"))
     assert theirs.config().backbone.name == theirs.encoder == "bilstm-cnn"
     assert usual.config().backbone.name == usual.encoder == POINT.backbone
     tables = {Planned(Row("x", point), "").as_dict()["backbone"] for point in (theirs, usual)}
@@ -297,7 +287,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> tuple[Clock, list[str]]:
             log(f"{stage}: done")
         return {"stages": {**stages, "model": {}}}
 
-    monkeypatch.setattr("roster.learn.train.train", train)
+    monkeypatch.setattr("roster.methods.train.train", train)
     return clock, trained
 
 
@@ -593,6 +583,6 @@ def test_few_gold_sentences_are_gone_through_often_enough(folder: Path) -> None:
     given = replace(asked(folder), seeds=[1], overrides=(("optimiser.batch_size", 1),))
     rows = experiment("supervised").rows(given, [2], 10)
     gold = [row for row in rows if row.x]
-    assert [(row.x, row.point.change.first, row.point.config().fine_tune.epochs) for row in gold] == [
+    assert [(row.x, row.point.change.first, row.point.config().own["fine_tune"].epochs) for row in gold] == [
         (2, 2, 5), (4, 4, 3),
     ]  # fmt: skip

@@ -84,10 +84,10 @@ def test_the_pipeline_has_no_place_for_heads_that_read_whole_sentences(
     kind: str, tiny: Path, tmp_path: Path
 ) -> None:
     from roster.backbone.loading import load_encoder, load_tokenizer
+    from roster.methods.registry import heads
     from roster.model.folder import save_model
-    from roster.model.heads import HEADS
 
-    model = HEADS[kind](load_encoder(str(tiny)), 2)
+    model = heads()[kind](load_encoder(str(tiny)), 2)
     save_model(tmp_path / "model", model, load_tokenizer(str(tiny)), ("PER", "LOC"), 24, "")
     with pytest.raises(ModelError, match=rf"is {kind} on a transformer; .* one-head or two-heads on a tran"):
         Pipeline(str(tmp_path / "model"), "cpu")
@@ -95,13 +95,13 @@ def test_the_pipeline_has_no_place_for_heads_that_read_whole_sentences(
 
 @pytest.mark.parametrize("kind", ["two-heads", "crf"])
 def test_the_pipeline_has_no_place_for_a_bilstm(kind: str, tmp_path: Path) -> None:
-    from roster.config import load_config
+    from roster.methods.registry import heads
+    from roster.methods.request import load_config
     from roster.model.encoders import open_backbone
     from roster.model.folder import save_model
-    from roster.model.heads import HEADS
 
     opened = open_backbone(load_config(overrides={"backbone.name": "bilstm-cnn"}), [["Anna", "went"]])
-    model = HEADS[kind](opened.encoder, 1)
+    model = heads()[kind](opened.encoder, 1)
     save_model(tmp_path / "model", model, opened.words.tokenizer, ("PER",), 24, "")
     with pytest.raises(ModelError, match=rf"is {kind} on a BiLSTM-CNN; .* one-head or two-heads on a tran"):
         Pipeline(str(tmp_path / "model"), "cpu")

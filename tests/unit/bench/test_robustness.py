@@ -133,7 +133,7 @@ def test_labels_of_the_first_sentences_are_scored_on_these(news: str) -> None:
     [
         ({"vary": ["news", "other"]}, "--vary other: the data sets are news"),
         ({"corpora": {"other": "news"}}, "--corpus other: the data sets are news"),
-        ({"methods": ["magic"]}, "there is no method 'magic'; the methods are roster, fine-tune"),
+        ({"methods": ["magic"]}, "there is no method 'magic'; the methods are roster, autoner"),
         ({"methods": ["fine-tune-gold"]}, "there is no method 'fine-tune-gold'"),
         ({"names_kept": [0.5, 1.0]}, "--names-kept must be more than 0 and less than 1, not 1"),
         ({"names_kept": [0.0]}, "--names-kept must be more than 0 and less than 1, not 0"),

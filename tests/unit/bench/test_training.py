@@ -21,12 +21,14 @@ from roster.bench.training import (
     run,
     summary,
 )
-from roster.config import load_config, load_request
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, DataError
-from roster.learn.defaults import facts_of, settle
+from roster.methods.defaults import settle
+from roster.methods.facts import facts_of
+from roster.methods.request import load_config, load_request
+from roster.methods.roster.settings import NoiseRobust
 
 CORPUS = Corpus(Path("x"), 100, 2000)
 
@@ -45,10 +47,10 @@ def test_a_config_for_each_engine_and_seed(data: Path, tiny: Path, tmp_path: Pat
     found = configured(requested(None, given, ["plain", "fast"], [1, 2]), corpus)
     assert list(found) == [("plain", 1), ("plain", 2), ("fast", 1), ("fast", 2)]
     for (engine, seed), config in found.items():
-        assert (config.optimiser.engine, config.seed, config.noise_robust.q) == (engine, seed, 0.3)
+        assert (config.optimiser.engine, config.seed, config.section(NoiseRobust).q) == (engine, seed, 0.3)
         asked = load_request(overrides=[*given, ("optimiser.engine", engine), ("seed", seed)])
-        assert config == settle(asked, facts_of(asked, load_dataset(data).train))[0]
-    assert config.noise_robust.epochs != load_config().noise_robust.epochs
+        assert config == settle(asked, facts_of(asked.config(), load_dataset(data).train))[0]
+    assert config.section(NoiseRobust).epochs != load_config().section(NoiseRobust).epochs
     paper = configured(requested("paper-wikigold", given, ["plain"], [7]), corpus)
     values = [*given, ("optimiser.engine", "plain"), ("seed", 7)]
     assert paper == {("plain", 7): load_config(preset="paper-wikigold", overrides=values)}
@@ -58,7 +60,8 @@ def test_a_config_for_each_engine_and_seed(data: Path, tiny: Path, tmp_path: Pat
 def test_each_size_has_settings_of_its_own(data: Path, tiny: Path, tmp_path: Path) -> None:
     few, many = prepare(data, [40, 4000], tmp_path)
     requests = requested(None, [("backbone.name", str(tiny))], ["plain"], [])
-    epochs = [next(iter(configured(requests, corpus).values())).noise_robust.epochs for corpus in (few, many)]
+    configs = [next(iter(configured(requests, corpus).values())) for corpus in (few, many)]
+    epochs = [config.section(NoiseRobust).epochs for config in configs]
     assert epochs[0] > epochs[1]
 
 

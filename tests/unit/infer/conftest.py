@@ -12,8 +12,8 @@ import torch
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.corpus.sentence import Sentence
 from roster.infer.export import export
+from roster.methods.registry import heads
 from roster.model.folder import save_model
-from roster.model.heads import HEADS
 
 TYPES = ("PER", "LOC", "é")
 Models = Callable[[str, str], Path]
@@ -27,7 +27,7 @@ def models(backbones: dict[str, Path], tmp_path_factory: pytest.TempPathFactory)
     def make(name: str, kind: str) -> Path:
         folder = tmp_path_factory.mktemp("models") / f"{name}-{kind}"
         torch.manual_seed(3)
-        model = HEADS[kind](load_encoder(str(backbones[name])), len(TYPES))
+        model = heads()[kind](load_encoder(str(backbones[name])), len(TYPES))
         for head in model.heads:  # as loud as trained ones
             model.get_submodule(head).weight.data.mul_(50)
         save_model(folder, model, load_tokenizer(str(backbones[name])), TYPES, 24, "seed = 1\n")

@@ -16,14 +16,14 @@ from roster.errors import ModelError
 from roster.infer.bert import bert_reader
 from roster.infer.recogniser import Recogniser, load
 from roster.infer.torch_engine import HubReader, TorchEngine
+from roster.methods.registry import head_of, heads
 from roster.model.folder import load_model, read_facts
-from roster.model.heads import HEADS, READ_WHOLE
 
 Models = Callable[[str, str], Path]
 FAMILY = ["roberta", "bert", "distilbert"]
 
 
-@pytest.mark.parametrize("kind", sorted(set(HEADS) - READ_WHOLE))
+@pytest.mark.parametrize("kind", sorted(kind for kind, head in heads().items() if not head.whole))
 @pytest.mark.parametrize("name", FAMILY)
 def test_the_same_logits(name: str, kind: str, models: Models, texts: list[Sentence]) -> None:
     """Windows of several lengths in one batch, so that there is padding."""
@@ -31,7 +31,7 @@ def test_the_same_logits(name: str, kind: str, models: Models, texts: list[Sente
     engine = TorchEngine(folder, read_facts(folder), "cpu")
     assert not isinstance(engine.reader, HubReader)
     ours = Recogniser(engine).logits(texts)
-    engine.reader = HubReader(load_model(folder)[0])
+    engine.reader = HubReader(load_model(folder, head_of)[0])
     theirs = Recogniser(engine).logits(texts)
     assert ours.shape == theirs.shape == (74, 7 if kind == "one-head" else 4)
     assert abs(theirs).max() > 1

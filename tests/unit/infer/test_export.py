@@ -22,6 +22,7 @@ from roster.infer.export import _tensors, export, to_onnx
 from roster.infer.int8 import quantize
 from roster.infer.parity import Parity, ParityError
 from roster.infer.recogniser import load
+from roster.methods.registry import head_of
 from roster.model.folder import load_model, read_facts
 from roster.scores import evaluate_spans
 
@@ -155,7 +156,7 @@ def test_nothing_is_overwritten(trained: Path, exported: Path, toy: list[Sentenc
     with pytest.raises(ModelError, match="is an export already"):
         export(exported, tmp_path / "again")
     with pytest.raises(ModelError, match="is an export, which has no weights"):
-        load_model(exported)
+        load_model(exported, head_of)
     with pytest.raises(ModelError, match="there is no model folder"):
         export(tmp_path / "nowhere", tmp_path / "again")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from roster.infer.logits import probabilities
-from roster.model.heads import joint
+from roster.methods.roster.head import joint
 
 LOGITS = arrays(
     np.float32, st.tuples(st.integers(0, 5), st.integers(2, 6)), elements=st.floats(-300, 300, width=32)

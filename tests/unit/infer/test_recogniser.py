@@ -21,6 +21,7 @@ from roster.backbone.alignment import WordEncoder
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError, ModelError
 from roster.infer.recogniser import Entity, Recogniser, chunks, load
+from roster.methods.registry import head_of
 from roster.model.batches import DeviceCorpus
 from roster.model.folder import load_model
 from roster.model.reading import read_probabilities
@@ -131,7 +132,7 @@ def test_pipe_reads_ahead_only_a_chunk(recogniser: Recogniser) -> None:
 def test_the_score_is_the_mean_probability_of_the_words(recogniser: Recogniser, trained: Path) -> None:
     sentence = Sentence.from_words(["then", "Anna", "Berg", "saw", "Rome"])
     (found,) = recogniser.find([sentence])
-    model, tokenizer, facts = load_model(trained)
+    model, tokenizer, facts = load_model(trained, head_of)
     encoded = WordEncoder(tokenizer, facts.max_length).encode([sentence.words])
     p = read_probabilities(model, DeviceCorpus.put(encoded, tokenizer.pad_token_id, torch.device("cpu")))
     best = p.max(-1).values.tolist()

@@ -13,10 +13,10 @@ from roster.backbone.words import CHARACTERS, UNKNOWN, Vectors, WholeWords, lear
 from roster.config import Bilstm
 from roster.errors import ModelError
 from roster.infer.batches import padded, words_of
+from roster.methods.roster.head import TwoHeads
 from roster.model.batches import DeviceCorpus
 from roster.model.bilstm import BilstmCnn, BilstmConfig
 from roster.model.encoders import fresh_copy
-from roster.model.heads import TwoHeads
 from roster.model.reading import read_probabilities
 
 SENTENCES = [

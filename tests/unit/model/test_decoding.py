@@ -45,23 +45,22 @@ def test_classes_are_the_tags(corpus: list[Sentence]) -> None:
     assert [names[c] for c in bio_classes(corpus, TYPES)] == bio
 
 
-@given(st.lists(sentences(), max_size=4), st.sampled_from(["two-heads", "one-head"]))
-def test_there_and_back(corpus: list[Sentence], kind: str) -> None:
+@given(st.lists(sentences(), max_size=4), st.sampled_from(["io", "bio"]))
+def test_there_and_back(corpus: list[Sentence], scheme: str) -> None:
     """Certain distributions over a corpus decode to its spans, sentence by sentence."""
-    classes = (io_classes if kind == "two-heads" else bio_classes)(corpus, TYPES)
+    classes = (io_classes if scheme == "io" else bio_classes)(corpus, TYPES)
     p = np.eye(7)[classes]
-    found = decode(kind, p, map(len, corpus), TYPES)
-    scheme = "IO" if kind == "two-heads" else "BIO"
-    assert found == [tags.decode(tags.encode(s.spans or (), len(s), scheme)) for s in corpus]
+    spans = decode(scheme, p, map(len, corpus), TYPES)
+    assert spans == [tags.decode(tags.encode(s.spans or (), len(s), scheme.upper())) for s in corpus]
 
 
 def test_best_class_wins() -> None:
     p = np.array([[0.4, 0.35, 0.25], [0.3, 0.3, 0.4], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3]])
-    assert decode("two-heads", p, [2, 2], ("A", "B")) == [
+    assert decode("io", p, [2, 2], ("A", "B")) == [
         (Span(1, 2, "B"),),
         (Span(0, 1, "B"), Span(1, 2, "A")),
     ]
-    assert decode("two-heads", np.zeros((0, 1)), [0, 0], ("A",)) == [(), ()]
+    assert decode("io", np.zeros((0, 1)), [0, 0], ("A",)) == [(), ()]
 
 
 def test_unlabelled_sentences_are_all_o() -> None:

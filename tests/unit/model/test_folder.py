@@ -13,25 +13,25 @@ from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.errors import ModelError
 from roster.infer.recogniser import load
+from roster.methods.registry import head_of, heads
 from roster.model.batches import DeviceCorpus
 from roster.model.folder import CHECKSUMS, OLD_WEIGHTS, WEIGHTS, is_model, load_model, save_model
-from roster.model.heads import HEADS
 from roster.model.reading import read_probabilities
 
 SENTENCES = [["Anna", "went", "to", "Oslo", "."], ["unheard"]]
 
 
-@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("kind", heads())
 @pytest.mark.parametrize("name", ["roberta", "bert", "distilbert", "deberta-v2", "modernbert"])
 def test_round_trip(kind: str, name: str, backbones: dict[str, Path], tmp_path: Path) -> None:
     tokenizer = load_tokenizer(str(backbones[name]))
     torch.manual_seed(3)
-    model = HEADS[kind](load_encoder(str(backbones[name])), 3, 0.3)
+    model = heads()[kind](load_encoder(str(backbones[name])), 3, 0.3)
     save_model(tmp_path / "m", model, tokenizer, ("A", "B", "é"), 33, "# config\n")
     assert is_model(tmp_path / "m")
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
     assert (tmp_path / "m" / "config.toml").read_text() == "# config\n"
-    loaded, again, facts = load_model(tmp_path / "m")
+    loaded, again, facts = load_model(tmp_path / "m", head_of)
     assert not loaded.training
     assert (facts.kind, facts.types, facts.max_length) == (kind, ("A", "B", "é"), 33)
 
@@ -47,15 +47,15 @@ def test_round_trip(kind: str, name: str, backbones: dict[str, Path], tmp_path: 
 def test_it_moves(trained: Path, tmp_path: Path) -> None:
     """Nothing in the folder points outside it, and it is no pickle."""
     moved = shutil.copytree(trained, tmp_path / "elsewhere")
-    load_model(moved)
+    load_model(moved, head_of)
     assert not [p for p in moved.iterdir() if p.suffix in (".bin", ".pt", ".pkl")]
 
 
 def test_an_older_model_is_replaced(trained: Path, tmp_path: Path) -> None:
-    model, tokenizer, _ = load_model(trained)
+    model, tokenizer, _ = load_model(trained, head_of)
     for types in (("A", "B"), ("C", "D")):
         save_model(tmp_path / "m", model, tokenizer, types, 24, "")
-        assert load_model(tmp_path / "m")[2].types == types
+        assert load_model(tmp_path / "m", head_of)[2].types == types
     assert [p.name for p in tmp_path.iterdir()] == ["m"]
 
 
@@ -66,9 +66,10 @@ def test_a_model_of_an_earlier_version_is_read(trained: Path, tmp_path: Path) ->
     sums = json.loads((old / CHECKSUMS).read_text())
     sums[OLD_WEIGHTS] = sums.pop(WEIGHTS)
     (old / CHECKSUMS).write_text(json.dumps(sums))
-    expected = load_model(trained)[0].state_dict()
+    expected = load_model(trained, head_of)[0].state_dict()
     assert all(
-        torch.equal(tensor, expected[name]) for name, tensor in load_model(old)[0].state_dict().items()
+        torch.equal(tensor, expected[name])
+        for name, tensor in load_model(old, head_of)[0].state_dict().items()
     )
     assert load(old, "cpu")("Mr Ada left Oslo .") == load(trained, "cpu")("Mr Ada left Oslo .")
 
@@ -100,7 +101,7 @@ def test_a_damaged_piece(name: str, damage: str, copy: Path) -> None:
             {"truncated": content[: len(content) // 2], "empty": b"", "nonsense": b"\xff\x00 no"}[damage]
         )
     with pytest.raises(ModelError) as caught:
-        load_model(copy)
+        load_model(copy, head_of)
     assert str(copy) in str(caught.value)
     assert len(str(caught.value)) < 900
 
@@ -120,14 +121,14 @@ def test_wrong_facts(change: dict[str, object], message: str, copy: Path) -> Non
     facts = json.loads((copy / "roster.json").read_text())
     (copy / "roster.json").write_text(json.dumps({**facts, **change}))
     with pytest.raises(ModelError, match=message):
-        load_model(copy)
+        load_model(copy, head_of)
 
 
 def test_not_a_model(tmp_path: Path, trained: Path) -> None:
     with pytest.raises(ModelError, match="there is no model folder"):
-        load_model(tmp_path / "nowhere")
+        load_model(tmp_path / "nowhere", head_of)
     with pytest.raises(ModelError, match=r"has no roster\.json"):
-        load_model(tmp_path)
+        load_model(tmp_path, head_of)
     shutil.copytree(trained, tmp_path / "model")
     with pytest.raises(ModelError, match=r"did you mean .*model\?"):
-        load_model(tmp_path)
+        load_model(tmp_path, head_of)

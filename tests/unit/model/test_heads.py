@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_tokenizer
+from roster.methods.autoner.head import TieHeads
+from roster.methods.registry import heads
+from roster.methods.roster.head import TwoHeads, joint, split_joint
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, OneHead, TieHeads, TwoHeads, joint, split_joint
+from roster.model.heads import OneHead
 
 LOGIT = st.floats(-15, 15)
 
@@ -60,7 +63,7 @@ def test_large_logits() -> None:
 def test_models_give_distributions_over_words(kind: str, tiny: Path) -> None:
     tokenizer = load_tokenizer(str(tiny))
     encoder = load_encoder(str(tiny))
-    model = HEADS[kind](encoder, 3).eval()
+    model = heads()[kind](encoder, 3).eval()
     sentences = [["Anna", "went", "unforgettably"], ["Oslo"]]
     corpus = DeviceCorpus.put(
         WordEncoder(tokenizer, 32).encode(sentences), tokenizer.pad_token_id, torch.device("cpu")

@@ -14,9 +14,10 @@ import torch
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.errors import ConfigError
+from roster.methods.registry import heads
+from roster.methods.roster.head import TwoHeads
 from roster.model import reading
 from roster.model.batches import DeviceCorpus
-from roster.model.heads import HEADS, READ_WHOLE, TwoHeads
 from roster.model.reading import arithmetic, choose_device, number_type, read_probabilities
 
 CPU = torch.device("cpu")
@@ -26,7 +27,7 @@ def corpus_of(tokenizer: Any, sentences: list[list[str]], length: int = 20) -> D
     return DeviceCorpus.put(WordEncoder(tokenizer, length).encode(sentences), tokenizer.pad_token_id, CPU)
 
 
-@pytest.mark.parametrize("kind", list(HEADS))
+@pytest.mark.parametrize("kind", list(heads()))
 @pytest.mark.parametrize("tokens", [1, 100, 10**6])
 def test_word_order_and_one_by_one(
     kind: str, tokens: int, tiny: Path, monkeypatch: pytest.MonkeyPatch
@@ -37,7 +38,7 @@ def test_word_order_and_one_by_one(
     words = ["Anna", "went", "unforgettably", "to", "Oslo", ".", "Carl"]
     sentences = [[str(w) for w in generator.choice(words, size=n)] for n in (3, 0, 1, 9, 40, 2, 5)]
     torch.manual_seed(0)
-    model = HEADS[kind](load_encoder(str(tiny)), 2).train()
+    model = heads()[kind](load_encoder(str(tiny)), 2).train()
     corpus = corpus_of(tokenizer, sentences)
     found = read_probabilities(model, corpus, "float32")
     assert model.training
@@ -48,7 +49,7 @@ def test_word_order_and_one_by_one(
     e = corpus.encoded
     model.eval()
     for i in range(e.n_windows):
-        if kind in READ_WHOLE:
+        if heads()[kind].whole:
             (alone,) = corpus.batches([np.array([i])])
             with torch.no_grad():
                 expected[alone.words] = model.probabilities(alone)

@@ -10,6 +10,7 @@ from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped,
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import Point
 from roster.bench.experiments.tables import Spread, Table, cell, number
+from roster.methods.roster.settings import Ensemble
 
 ARMS: dict[str, dict[str, Any]] = {
     "full": {},
@@ -30,8 +31,9 @@ def rows(asked: Asked) -> list[Row]:
 
 def _row(arm: str, point: Point) -> Row:
     """Without self-training, what it begins with is the result, and the full training has scored that."""
-    before = point.config().before_self_training if arm == "without self-training" else None
-    return Row(arm, point, stage=before)
+    if arm != "without self-training":
+        return Row(arm, point)
+    return Row(arm, point, stage="ensemble" if point.config().section(Ensemble).enabled else "member-0")
 
 
 def draw(items: Sequence[Measured]) -> Drawing:

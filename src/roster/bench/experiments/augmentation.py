@@ -12,9 +12,11 @@ from roster.bench.experiments.figures import Figure, Line
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import Point
 from roster.bench.experiments.tables import Spread, Table, cell
-from roster.config import Config, load_config
+from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError
+from roster.methods.request import load_config
+from roster.methods.roster.settings import Augmentation, SelfTraining
 
 STAGE = "self-training"
 ARMS: dict[str, dict[str, Any]] = {
@@ -28,7 +30,7 @@ EXAMPLES, LONGEST = 8, 25
 
 def rows(asked: Asked, points: int = POINTS) -> list[Row]:
     for data in asked.data:
-        if not asked.point(data, 0).config().self_training.enabled:
+        if not asked.point(data, 0).config().section(SelfTraining).enabled:
             raise ConfigError("this experiment needs self-training; leave self_training.enabled as it is")
     return [
         Row(arm, asked.point(data, seed, overrides=overrides, curves={STAGE: points}), stage=STAGE)
@@ -126,13 +128,13 @@ def augmented(
     """The words of some sentences after augmentation; names come from the labels of the whole corpus."""
     import numpy as np
 
-    from roster.learn.names import dictionary_names, labelled_names, replace_names
-    from roster.learn.roster import augmenter
-    from roster.learn.task import Task
+    from roster.methods.roster.algorithm import augmenter
+    from roster.methods.roster.name_augmentation import dictionary_names, labelled_names, replace_names
+    from roster.training.task import Task
 
-    if config.augmentation.by == "names":
-        given = config.augmentation.dictionary
-        names = dictionary_names(given, types) if given else labelled_names(corpus)
+    own = config.section(Augmentation)
+    if own.by == "names":
+        names = dictionary_names(own.dictionary, types) if own.dictionary else labelled_names(corpus)
         generator = np.random.default_rng(seed)
         return [list(replace_names(sentence, names, generator)) for sentence in chosen]
     task = Task.build(config, types, chosen, {})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from roster.bench.experiments.data import changed, check_distant, dataset_of, gold_sentences
 from roster.bench.experiments.drawing import Drawing, Measured, grouped, slug
-from roster.bench.experiments.main import NAMES, ORDER
+from roster.bench.experiments.main import ORDER, title_of
 from roster.bench.experiments.main import rows as rows_of_main
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import Point
@@ -97,7 +97,7 @@ def collect(
                 path=folder,
             )
         predicted = [one.sentence for one in load(Path(folder)).find(texts)]
-        name = NAMES.get(item.arm, item.arm)
+        name = title_of(item.arm)
         methods.append(name)
         typed_found[name], found[name] = predicted[: len(own)], predicted[len(own) :]
     chosen = most_different([found[name] for name in methods])

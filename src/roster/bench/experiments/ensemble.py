@@ -9,6 +9,7 @@ from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped,
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.tables import Table, cell, number
 from roster.errors import ConfigError
+from roster.methods.roster.settings import Ensemble
 
 STAGES = {"with ensemble": "ensemble", "without ensemble": "member-0"}
 
@@ -16,7 +17,7 @@ STAGES = {"with ensemble": "ensemble", "without ensemble": "member-0"}
 def rows(asked: Asked) -> list[Row]:
     """Both are stages of one training: the first of its K models is a model without ensemble."""
     for data in asked.data:
-        if asked.point(data, 0).config().before_self_training != STAGES["with ensemble"]:
+        if not asked.point(data, 0).config().section(Ensemble).enabled:
             raise ConfigError("this experiment needs the ensemble; leave ensemble.enabled as it is")
     return [
         Row(arm, asked.point(data, seed), stage=stage)

@@ -11,28 +11,37 @@ from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import DISTANT_MATCH, Change, Point
 from roster.bench.experiments.supervised import gold_fine_tuning
 from roster.bench.experiments.tables import Table, cell, number
-from roster.config import METHODS, OWN_BACKBONES
 from roster.errors import ConfigError
+from roster.methods import registry
 
 GOLD = "-gold"
 """After a method's name: it learns from the gold labels."""
-NAMES = {
-    "distant-match": "Distant match",
-    "fine-tune": "Fine-tuning on distant labels",
-    "autoner": "AutoNER",
-    "bond": "BOND",
-    "roster": "RoSTER",
-    "bilstm-crf": "BiLSTM-CNN-CRF on distant labels",
-    "bilstm-crf-gold": "BiLSTM-CNN-CRF on gold labels",
-    "fine-tune-gold": "Fine-tuning on gold labels",
-}
 ORDER = ("distant-match", "fine-tune", "autoner", "bond", "roster", "bilstm-crf-gold", "fine-tune-gold")
 """Of the paper's table."""
 
 
+BASELINES = ("fine-tune", "bilstm-crf")
+"""Methods that are laid beside the others on gold labels as well."""
+
+
+def title_of(arm: str) -> str:
+    """How tables and figures call a method, on distant or on gold labels.
+
+    >>> title_of("bond"), title_of("fine-tune-gold"), title_of("distant-match")
+    ('BOND', 'Fine-tuning on gold labels', 'Distant match')
+    """
+    method = arm.removesuffix(GOLD)
+    if arm == DISTANT_MATCH or method not in registry.names():
+        return "Distant match" if arm == DISTANT_MATCH else arm
+    title = registry.get(method).title
+    if arm.endswith(GOLD):
+        return f"{title} on gold labels"
+    return f"{title} on distant labels" if method in BASELINES else title
+
+
 def usual_methods() -> list[str]:
     """The rows of the paper's table, as far as this version has the methods."""
-    return [m for m in ORDER if m == DISTANT_MATCH or m.removesuffix(GOLD) in METHODS]
+    return [m for m in ORDER if m == DISTANT_MATCH or m.removesuffix(GOLD) in registry.names()]
 
 
 def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
@@ -45,9 +54,10 @@ def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
             if methods is None and needs_gold and not has_gold:
                 continue
             learned = method.removesuffix(GOLD)
-            if method != DISTANT_MATCH and learned not in METHODS:
+            if method != DISTANT_MATCH and learned not in registry.names():
                 raise ConfigError(
-                    f"there is no method '{method}'; the methods are {DISTANT_MATCH}, {', '.join(METHODS)}, "
+                    f"there is no method '{method}'; the methods are {DISTANT_MATCH}, "
+                    f"{', '.join(registry.names())}, "
                     f"and each with {GOLD} after its name"
                 )
             for seed in asked.seeds if method != DISTANT_MATCH else asked.seeds[:1]:
@@ -71,7 +81,7 @@ def draw(items: Sequence[Measured]) -> Drawing:
             head += [data, "published"] if data in published.MAIN else [data]
         lines = []
         for arm in arms:
-            cells = [NAMES.get(arm, arm)]
+            cells = [title_of(arm)]
             for data in data_sets:
                 cells.append(_scores([m for m in group if (m.arm, m.data) == (arm, data)]))
                 if data in published.MAIN:
@@ -103,9 +113,10 @@ def _own_encoders(arms: Sequence[str]) -> list[str]:
     ['BiLSTM-CNN-CRF on gold labels has its own encoder (bilstm-cnn).']
     """
     return [
-        f"{NAMES.get(arm, arm)} has its own encoder ({OWN_BACKBONES[method]})."
+        f"{title_of(arm)} has its own encoder ({own})."
         for arm in arms
-        if (method := arm.removesuffix(GOLD)) in OWN_BACKBONES
+        if (method := arm.removesuffix(GOLD)) in registry.names()
+        and (own := registry.get(method).defaults.get("backbone.name"))
     ]
 
 
@@ -123,7 +134,7 @@ def _published_encoders(arms: Sequence[str], data_sets: Sequence[str]) -> list[s
         for encoder in filter(None, dict.fromkeys(there.values())):
             those = [data for data in there if there[data] == encoder]
             where = f" ({', '.join(those)})" if len(those) < len(there) else ""
-            found.setdefault(encoder, []).append(NAMES.get(arm, arm) + where)
+            found.setdefault(encoder, []).append(title_of(arm) + where)
     parts = [f"with {encoder}: {', '.join(rows)}" for encoder, rows in found.items()]
     return [f"Published figures {'; '.join(parts)}."] if parts else []
 

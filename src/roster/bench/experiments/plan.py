@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roster.bench.experiments.data import material, name_of
-from roster.bench.experiments.point import Change, Point, key_of, same_settings
+from roster.bench.experiments.point import DISTANT_MATCH, Change, Point, key_of, same_settings
 from roster.bench.experiments.store import Results
 from roster.bench.experiments.workers import finished
 from roster.errors import ConfigError
+from roster.methods.request import readers
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Asked:
     presets: Mapping[str, str] = field(default_factory=dict)
     """By name of the data set; the others have none, and settings that are derived from them."""
     overrides: tuple[tuple[str, Any], ...] = ()
+    """Options of single methods are given to the trainings of these."""
     names: float = 1.0
     """A share of the names in the distant labels."""
 
@@ -49,6 +51,7 @@ class Asked:
     ) -> Point:
         if change is None:
             change = Change(names=self.names)
+        given = [(name, value) for name, value in self.overrides if method in (*readers(name), DISTANT_MATCH)]
         more = () if overrides is None else tuple(overrides.items())
         curve = () if curves is None else tuple(curves.items())
         return Point(
@@ -57,7 +60,7 @@ class Asked:
             seed,
             self.backbone,
             self.preset(data),
-            (*self.overrides, *more),
+            (*given, *more),
             change,
             curve,
         )

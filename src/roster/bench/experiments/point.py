@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from roster.config import BILSTM_CNN, OWN_BACKBONES, Config, Request, from_dict, load_request
+from roster.config import Config, flat
 from roster.files import fingerprint
+from roster.methods import registry
+from roster.methods.request import Request, from_dict, load_request
 
 DISTANT_MATCH = "distant-match"
 """No method: the distant labels themselves, scored where the training sentences have gold labels too."""
@@ -15,16 +17,8 @@ PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
 """Options that say where a file lies. What counts is what is in it, and of that there are fingerprints."""
 
 DERIVATION = 6
-"""Of the values that are derived from data: a change of `roster.learn.defaults` that changes results raises
+"""Of the values that are derived from data: a change of `roster.methods.defaults` that changes results raises
 it."""
-SECTIONS = {
-    "roster": ("noise_robust", "ensemble", "augmentation", "self_training"),
-    "fine-tune": ("fine_tune",),
-    "bond": ("bond",),
-    "autoner": ("autoner",),
-    "bilstm-crf": ("bilstm_crf",),
-}
-"""Which sections of the config are a method's own."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,11 @@ class Point:
     @property
     def encoder(self) -> str:
         """What is trained: the backbone, but the method's own where it has one."""
-        return OWN_BACKBONES.get(self.method, self.backbone)
+        return (
+            registry.get(self.method).defaults.get("backbone.name", self.backbone)
+            if self.trains
+            else self.backbone
+        )
 
     def request(self, gold_file: str = "") -> Request:
         """What `roster train` is asked for; what it leaves open is derived from the data."""
@@ -92,20 +90,11 @@ class Point:
 def settings(config: Config) -> dict[str, Any]:
     """Every option that the method uses by its full name, but for those that say where a file lies.
 
-    >>> found = settings(Config())
+    >>> found = settings(from_dict({}))
     >>> found["noise_robust.q"], "backbone.name" in found, "bond.epochs" in found
     (0.7, False, False)
     """
-    used = {"backbone", "optimiser", "gold", *SECTIONS[config.method]}
-    if config.backbone.name == BILSTM_CNN:
-        used.add("bilstm")
-    found: dict[str, Any] = {}
-    for name, value in config.as_dict().items():
-        if not isinstance(value, dict):
-            found[name] = value
-        elif name in used:
-            found.update({f"{name}.{key}": inner for key, inner in value.items()})
-    return {name: value for name, value in found.items() if name not in PLACES}
+    return {name: value for name, value in flat(config.as_dict()).items() if name not in PLACES}
 
 
 def key_of(point: Point, data: str, backbone: str) -> str:
@@ -116,7 +105,7 @@ def key_of(point: Point, data: str, backbone: str) -> str:
     default has changed meanwhile. Without a preset, what was given counts at its default too where another
     value could be derived in its place.
     """
-    from roster.learn.defaults import derivable
+    from roster.methods.defaults import derivable
 
     if not point.trains:
         return fingerprint(DISTANT_MATCH, data)

@@ -15,13 +15,13 @@ import numpy as np
 
 from roster.bench.experiments.data import dataset_of, name_of
 from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.main import GOLD, NAMES
+from roster.bench.experiments.main import GOLD, title_of
 from roster.bench.experiments.plan import Asked, Row
 from roster.bench.experiments.point import DISTANT_MATCH, Change
 from roster.bench.experiments.supervised import gold_fine_tuning
 from roster.bench.experiments.tables import Spread, Table, cell, number
-from roster.config import METHODS
 from roster.errors import ConfigError
+from roster.methods import registry
 
 PLAIN, OURS = "fine-tune", "roster"
 GOLD_ARM = PLAIN + GOLD
@@ -79,8 +79,8 @@ def rows(
 
 def _check(methods: Sequence[str], names_kept: Sequence[float], first: Sequence[int]) -> None:
     for method in methods:
-        if method not in METHODS:
-            raise ConfigError(f"there is no method '{method}'; the methods are {', '.join(METHODS)}")
+        if method not in registry.names():
+            raise ConfigError(f"there is no method '{method}'; the methods are {', '.join(registry.names())}")
     for share in names_kept:
         if not 0 < share < 1:
             raise ConfigError(f"--names-kept must be more than 0 and less than 1, not {share:g}")
@@ -285,7 +285,7 @@ def _labels(variant: Variant) -> str:
 
 
 def _short(method: str) -> str:
-    return NAMES.get(method, method).removesuffix(" on distant labels")
+    return title_of(method).removesuffix(" on distant labels")
 
 
 def _count(n: int, one: str, many: str = "") -> str:

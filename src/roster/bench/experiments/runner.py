@@ -17,9 +17,9 @@ from roster.bench.experiments.point import DISTANT_MATCH, Point, settings
 from roster.bench.experiments.store import Results, runs_of
 from roster.bench.experiments.workers import finished
 from roster.bench.measure import machine, versions
-from roster.config import read_config
 from roster.corpus.io import write
 from roster.errors import RosterError
+from roster.methods.request import read_config
 from roster.model.folder import is_model
 from roster.scores import evaluate_sentences
 
@@ -131,7 +131,7 @@ def _train(
     log: Log,
 ) -> dict[str, Any]:
     """The stages of a training. Its folder stays until it is finished, and is gone on with."""
-    from roster.learn.train import train  # torch, which listing and drawing do without
+    from roster.methods.train import train  # torch, which listing and drawing do without
 
     gold_file = ""
     if given.gold:

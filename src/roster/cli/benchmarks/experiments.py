@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.config import PRESETS, parse_override
+from roster.config import parse_override
 from roster.errors import ConfigError
+from roster.methods.request import PRESETS
 from roster.progress import say_to_stderr
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Kind:
             help="preset of a data set; by default settings are derived from it",
         )  # fmt: skip
         parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
-                            help="one value of the config of every point; may be repeated")  # fmt: skip
+                            help="value of an option, for methods that have it; may be repeated")  # fmt: skip
         parser.add_argument(
             "--minutes", metavar="N", type=float, help="stop after this time; the same command goes on"
         )
@@ -216,7 +217,7 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
     from roster.bench.experiments.plan import planned
     from roster.bench.experiments.runner import run
     from roster.bench.experiments.store import Results
-    from roster.learn.train import backbone_fingerprint
+    from roster.methods.train import backbone_fingerprint
 
     # A value that cannot be is told before anything is read or trained.
     configs = {row.point.encoder: row.point.config() for row in rows if row.point.trains}

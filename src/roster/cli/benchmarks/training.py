@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from roster.cli.benchmarks.common import add_runs, give_out, limits, positive
-from roster.config import PRESETS
+from roster.methods.request import PRESETS
 
 SUMMARY = "time and memory of whole training runs, stage by stage"
 HELP = """\

@@ -1,0 +1,154 @@
+"""One step of training for K models, recorded once for each width and then replayed.
+
+A recorded step holds everything from the row numbers of the batch to the new weights. It repeats the kernels
+and the Python branches of the moment in which it was recorded; only tensors that change in place change
+what it computes. `check` compares a replayed step with the objective as it is now, so that a loss that
+branches on a Python value cannot train something else than its code says.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from roster.accelerate.adamw import StackedAdamW
+from roster.accelerate.fixed_shapes import FixedShapes
+from roster.accelerate.stack import Stack
+from roster.errors import RosterError
+from roster.training.objective import Objective, each
+
+CHECKED = 3
+"""So many of the first steps of a stage are checked, and the first one of every epoch."""
+TOLERANCE = 1e-4
+"""Largest relative difference of two computations of one loss: sums in another order differ by less."""
+
+
+class Recording(Protocol):
+    """A step that was recorded; `replay` repeats it."""
+
+    def replay(self) -> None: ...
+
+
+class Recorder(Protocol):
+    """How a step is recorded on a device."""
+
+    def record(self, step: Callable[[Objective], None], objective: Objective) -> Recording: ...
+
+
+class CudaRecorder:
+    """CUDA graphs, which share one pool of memory."""
+
+    def __init__(self, warm_up: Callable[[Objective], None]):
+        self._warm_up: Callable[[Objective], None] | None = warm_up
+        self._pool: Any = None
+
+    def record(self, step: Callable[[Objective], None], objective: Objective) -> torch.cuda.CUDAGraph:
+        if self._warm_up is not None:
+            # Libraries initialise themselves at first use, which cannot be recorded.
+            aside = torch.cuda.Stream()
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                self._warm_up(objective)
+            torch.cuda.current_stream().wait_stream(aside)
+            self._warm_up = None
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self._pool):
+            step(objective)
+        self._pool = self._pool or graph.pool()
+        return graph
+
+
+class FrozenStep:
+    """What a CUDA graph does, on a CPU: Python values stay as they were, tensors are read as they are now."""
+
+    def __init__(self, step: Callable[[Objective], None], objective: Objective):
+        self._step, self._objective = step, copy.copy(objective)
+
+    def replay(self) -> None:
+        self._step(self._objective)
+
+
+class FrozenRecorder:
+    """Records nothing but the objective's Python values. It makes CPU tests see what a GPU would do."""
+
+    def record(self, step: Callable[[Objective], None], objective: Objective) -> FrozenStep:
+        return FrozenStep(step, objective)
+
+
+class CapturedStep:
+    """A step of training for all models of a stack. Calling it trains on the next batch of the plan."""
+
+    def __init__(self, stack: Stack, objective: Objective, adam: StackedAdamW, corpus: FixedShapes,
+                 steps: int, batch_size: int):  # fmt: skip
+        self.stack, self.objective, self.adam, self.corpus = stack, objective, adam, corpus
+        device = stack.device
+        self.rows = torch.zeros(steps, stack.k, batch_size, dtype=torch.int64, device=device)
+        self.at = torch.zeros(1, dtype=torch.int64, device=device)
+        self.sum_of_losses = torch.zeros(stack.k, device=device)
+        self._recordings: dict[int, Recording] = {}
+        self._last: dict[int, tuple[list[Any], Tensor, Tensor, Tensor]] = {}
+        """By width: outputs, words, presence and losses of the last step, in the memory of its recording."""
+        self._recorder: Recorder = FrozenRecorder() if device.type != "cuda" else CudaRecorder(self._warm_up)
+        self._checks = CHECKED
+        self._width = 0
+
+    def start_epoch(self, rows: np.ndarray) -> None:
+        self.rows.copy_(torch.from_numpy(rows))
+        self.at.zero_()
+        self.sum_of_losses.zero_()
+        self._checks = max(self._checks, 1)
+
+    def __call__(self, width: int) -> None:
+        self._width = width
+        new = width not in self._recordings
+        if new:
+            recorded = self._recorder.record(self._step, self.objective)
+            self._recordings[width] = recorded
+        self._recordings[width].replay()
+        if self._checks or new:
+            self._checks = max(0, self._checks - 1)
+            self.check()
+
+    @torch.no_grad()
+    def check(self) -> None:
+        """Raise `RosterError` if the last replayed step had other losses than the objective computes now."""
+        outputs, words, present, losses = self._last[self._width]
+        now = self.objective.loss(outputs, words, present)
+        if not torch.allclose(now, losses, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
+            name = type(self.objective).__name__
+            raise RosterError(
+                f"the recorded step of {name} differs from its loss: {losses.tolist()} and {now.tolist()}. A "
+                f"loss that branches on a Python value cannot be recorded; use tensors, or set "
+                f"{name}.capturable to False. --set optimiser.engine=plain trains without recorded steps"
+            )
+
+    def _warm_up(self, objective: Objective) -> None:
+        self._losses(objective)[3].sum().backward()
+
+    def _step(self, objective: Objective) -> None:
+        outputs, words, present, losses = self._losses(objective)
+        losses.sum().backward()
+        with torch.no_grad():
+            kept = [each(output, lambda x: x.detach().clone()) for output in outputs]
+            self._last[self._width] = (kept, words, present, losses.detach())
+            objective.observe(kept, words, present)
+        self.adam.step()
+        self.sum_of_losses += losses.detach()
+        self.at += 1
+        self.stack.dropout_seed += 1
+
+    def _losses(self, objective: Objective) -> tuple[list[Any], Tensor, Tensor, Tensor]:
+        ids, lengths, words = self.corpus.cut(self.rows[self.at].squeeze(0), self._width)
+        n = len(ids)
+        wide = objective.transform_inputs(ids).transpose(0, 1).flatten(1, 2)  # [K, inputs x batch, width]
+        logits = self.stack.logits(wide, lengths.repeat(1, n), training=True)
+        joined = self.stack.outputs(logits.flatten(1, 2))
+        size = words.shape[1]
+        outputs = [each(joined, lambda x, i=i: x[:, i * size : (i + 1) * size]) for i in range(n)]  # type: ignore[misc]
+        places, present = words.clamp_min(0), (words >= 0).float()
+        return outputs, places, present, objective.loss(outputs, places, present)

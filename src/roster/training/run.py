@@ -1,0 +1,318 @@
+"""A run folder: what was asked, what is finished, and where to go on after a crash.
+
+    run/config.toml            the effective config, derived values and all
+    run/run.json               what the run was made from: fingerprints of config, data and backbone
+    run/log.txt                one line for each stage: seconds, peak memory, scores
+    run/results.json           the same as data
+    run/points/                finished stages, and the last checkpoint of the one under way
+    run/model/                 the final model
+
+Every file is written whole or not at all. A folder made by another config or other data is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+import roster
+from roster.config import Config, to_toml
+from roster.errors import ModelError, RosterError, RunError
+from roster.files import check_same, fingerprint, lock_folder, read_object, write_json, write_text
+from roster.model.weights import load_tensors, save_tensors
+from roster.progress import gigabytes
+from roster.training.objective import Checkpoint
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+LAYOUT = 3
+"""Raised when files of an unfinished run change. 3: the config has the sections of the
+method alone."""
+CHECKPOINT_SECONDS = 30.0
+WORDS = {
+    "layout": "by another version of roster",
+    "config": "with another config",
+    "data": "from other data",
+    "gold": "with other gold sentences",
+    "backbone": "with another backbone",
+}
+
+
+class Run:
+    """An opened run folder. `Run.open` makes a new one, or finds the point to go on from."""
+
+    def __init__(self, folder: Path, log: Callable[[str], None] | None = None):
+        self.folder = folder
+        self.points = folder / "points"
+        self.results: dict[str, Any] = {}
+        self.curves: Mapping[str, int] = {}
+        """Stages that are scored on their way, each at so many steps; no part of what a run is made from."""
+        self._say = log
+        self._saved_at = time.monotonic()
+        self._lock: BaseFileLock | None = None
+        self._writer: ThreadPoolExecutor | None = None
+        self._writing: Future[None] | None = None
+        self._recent: dict[str, dict[str, Tensor]] = {}
+
+    @classmethod
+    def open(
+        cls,
+        folder: str | Path,
+        asked: Mapping[str, Any],
+        sources: Mapping[str, str],
+        log: Callable[[str], None] | None = None,
+    ) -> Run:
+        """`asked` are the values that a user gave; `sources` the fingerprints of all else that decides the
+        result."""
+        run = cls(Path(folder), log)
+        made_from = {"layout": LAYOUT, "config": fingerprint(asked), **sources}
+        run._refuse_strangers()
+        try:
+            run.points.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
+        try:
+            run._lock = lock_folder(run.folder, "training")
+            marker = run.folder / "run.json"
+            if marker.exists():
+                check_same(marker, made_from, "a run", WORDS)
+                run.results = run._read_results()
+            else:
+                write_json(marker, {**made_from, "version": roster.__version__})
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def config(
+        self, settle: Callable[[], tuple[Config, str]], read: Callable[[Path], Config]
+    ) -> tuple[Config, str]:
+        """The effective config: as this run settled it when it began, else as `settle` does now; and what it
+        follows from in words, where that is new."""
+        file = self.folder / "config.toml"
+        if file.exists():
+            return read(file), ""
+        config, text = settle()
+        write_text(file, to_toml(config))
+        return config, text
+
+    def _refuse_strangers(self) -> None:
+        """Before anything is written: a folder that is neither new nor a run is somebody's."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise RunError(f"{self.folder} is a file; a run needs a folder")
+        if not self.folder.is_dir() or (self.folder / "run.json").exists():
+            return
+        names = sorted(p.name for p in self.folder.iterdir())
+        strangers = [name for name in names if name not in ("points", ".lock") and not name.endswith(".part")]
+        if strangers:
+            raise RunError(
+                f"{self.folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
+            )
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.shutdown()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    # -- finished stages ------------------------------------------------------------------------
+
+    def finished(self, stage: str) -> bool:
+        return stage in self.results.get("stages", {})
+
+    def finish(
+        self,
+        stage: str,
+        facts: Mapping[str, Any],
+        tensors: Mapping[str, Tensor] | None = None,
+        *,
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """Keeps a stage's tensors, then notes it as finished: in this order, so that a crash in between
+        only repeats the stage. Tensors are written in the background, while the next stage begins.
+
+        `weights` are those of a model whose predictions are the `tensors`; they lie in a file of their own.
+        """
+        self._settle()
+        self.results.setdefault("stages", {})[stage] = dict(facts)
+        self._saved_at = time.monotonic()
+        parts = {stage: tensors, _weights_of(stage): weights}
+        # Copies: the next stage may go on with the tensors themselves.
+        self._recent = {
+            part: {name: tensor.detach().to("cpu", copy=True) for name, tensor in found.items()}
+            for part, found in parts.items()
+            if found is not None
+        }
+        if not self._recent:
+            self._note(stage, facts)
+            return
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1)
+        self._writing = self._writer.submit(self._write, stage, facts, self._recent)
+
+    def _write(self, stage: str, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+        for name, tensors in parts.items():
+            save_tensors(self.points / f"{name}.safetensors", tensors)
+        self._note(stage, facts)
+
+    def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
+        write_json(self.folder / "results.json", self.results)
+        self.checkpoint_file.unlink(missing_ok=True)
+        if told := describe(facts):
+            self._append(f"{stage}: {told}")
+
+    def _settle(self) -> None:
+        """Waits for what is being written; what went wrong there is raised here."""
+        writing, self._writing = self._writing, None
+        if writing is not None:
+            writing.result()
+
+    def tensors(self, stage: str) -> dict[str, Tensor]:
+        """What a finished stage left."""
+        if stage in self._recent:
+            return self._recent[stage]
+        self._settle()
+        try:
+            return load_tensors(self.points / f"{stage}.safetensors")[0]
+        except ModelError as error:
+            raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
+
+    def has_weights(self, stage: str) -> bool:
+        """Whether a finished stage kept the weights of its model."""
+        self._settle()
+        return (self.points / f"{_weights_of(stage)}.safetensors").exists()
+
+    def weights(self, stage: str) -> dict[str, Tensor]:
+        """The weights of a finished stage that has predictions beside them."""
+        return self.tensors(_weights_of(stage))
+
+    def clean(self) -> None:
+        """Removes what a finished run no longer needs, and what a killed process left half-written."""
+        self._settle()
+        shutil.rmtree(self.points, ignore_errors=True)
+        for part in [*self.folder.glob(".*.part"), *self.folder.glob(".*.old")]:
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
+
+    def abandon(self) -> None:
+        """Leaves nothing of a run that could not begin, so that the corrected command can have its folder."""
+        if self.results or self.checkpoint_file.exists():
+            return
+        self.clean()
+        for name in ("run.json", "config.toml", "log.txt", ".lock"):
+            (self.folder / name).unlink(missing_ok=True)
+        with suppress(OSError):
+            self.folder.rmdir()
+
+    # -- the stage under way --------------------------------------------------------------------
+
+    @property
+    def checkpoint_file(self) -> Path:
+        return self.points / "checkpoint.safetensors"
+
+    def checkpoint(self, stage: str) -> Checkpoint | None:
+        """Where this stage was when the run was stopped, if it had got anywhere."""
+        if not self.checkpoint_file.exists():
+            return None
+        try:
+            tensors, facts = load_tensors(self.checkpoint_file)
+        except ModelError as error:
+            raise RunError(f"{error}; remove it to repeat the stage from its start") from None
+        if facts.get("stage") != stage:
+            return None
+        return Checkpoint(facts["epoch"], tensors)
+
+    def after_epoch(self, stage: str, epochs: int) -> Callable[[int, Callable[[], Checkpoint]], None]:
+        """Saves a checkpoint after an epoch, if the last one is old enough to be worth it: at most a tenth of
+        the time goes into them."""
+        told = os.environ.get("ROSTER_CHECKPOINT_SECONDS", str(CHECKPOINT_SECONDS))
+        try:
+            every = float(told)
+        except ValueError:
+            raise RunError(f"ROSTER_CHECKPOINT_SECONDS must be a number of seconds, not {told!r}") from None
+
+        def save(epoch: int, take: Callable[[], Checkpoint]) -> None:
+            nonlocal every
+            began = time.monotonic()
+            if epoch < epochs and began - self._saved_at >= every:
+                self._settle()
+                point = take()
+                save_tensors(self.checkpoint_file, point.tensors, {"stage": stage, "epoch": point.epoch})
+                self._saved_at = time.monotonic()
+                if every > 0:
+                    every = max(every, 9 * (self._saved_at - began))
+
+        return save
+
+    def note_curve(self, stage: str, step: int, scores: Mapping[str, Any]) -> None:
+        line = json.dumps({"stage": stage, "step": step, "scores": scores})
+        with self._curve_file.open("a", encoding="utf-8") as file:
+            file.write(f"\n{line}\n")  # a line of its own even after one that was cut off
+
+    def curve(self, stage: str) -> list[dict[str, Any]]:
+        """By step; where a step was gone through twice, as it was the last time."""
+        found: dict[int, Any] = {}
+        for line in self._curve_file.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # what a killed process left half-written
+                point = json.loads(line)
+                if point["stage"] == stage:
+                    found[point["step"]] = point["scores"]
+        return [{"step": step, "scores": found[step]} for step in sorted(found)]
+
+    @property
+    def _curve_file(self) -> Path:
+        return self.points / "curve.jsonl"
+
+    # -- what people read -----------------------------------------------------------------------
+
+    def log(self, line: str) -> None:
+        self._settle()
+        self._append(line)
+
+    def _append(self, line: str) -> None:
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        try:
+            with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+                file.write(f"{stamp} {line}\n")
+        except OSError as error:
+            raise RosterError(f"cannot write {self.folder / 'log.txt'}: {error.strerror}") from None
+        if self._say is not None:
+            self._say(line)
+
+    def _read_results(self) -> dict[str, Any]:
+        path = self.folder / "results.json"
+        return read_object(path) if path.exists() else {}
+
+
+def _weights_of(stage: str) -> str:
+    return f"{stage}.weights"
+
+
+def describe(facts: Mapping[str, Any]) -> str:
+    """A stage's facts as one line for people."""
+    parts = []
+    if "seconds" in facts:
+        parts.append(f"{facts['seconds']:.1f} s")
+    for name, words in (("peak_memory", "memory"), ("peak_gpu_memory", "GPU memory")):
+        if name in facts:
+            parts.append(f"{words} {gigabytes(facts[name])}")
+    if facts.get("losses"):
+        parts.append(f"loss {facts['losses'][-1]:.4f}")
+    if "all" in facts.get("hold_out_recall", {}):
+        held_out = facts["hold_out_recall"]["all"]
+        parts.append(
+            f"hold-out recall {held_out['value']:.3f} ± {held_out['error']:.3f} ({held_out['names']} names)"
+        )
+    for split, scores in facts.get("scores", {}).items():
+        parts.append(f"{split} P/R/F1 {scores['precision']:.3f}/{scores['recall']:.3f}/{scores['f1']:.3f}")
+    return ", ".join(parts)
