@@ -20,7 +20,7 @@ from roster.methods.request import Request, load_request
 from roster.scores import Evaluation, evaluate_sentences
 
 if TYPE_CHECKING:
-    from roster.distant.label import Labels
+    from roster.distant.labels import Labels
     from roster.infer.parity import Parity
 
 __all__ = [
@@ -84,7 +84,7 @@ def label(
     [['Ada Lovelace', 'London']]
     """
     from roster.distant.entries.in_memory import is_in_memory, write_names
-    from roster.distant.label import Labels
+    from roster.distant.labels import Labels
     from roster.distant.settings import load_settings
 
     source: Callable[[], Iterable[Sentence]]

@@ -11,7 +11,7 @@ from typing import Any
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
-from roster.distant.label import Labels
+from roster.distant.labels import Labels
 from roster.distant.settings import load_settings
 from roster.files import write_json, write_text
 from roster.infer.recogniser import load

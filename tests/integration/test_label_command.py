@@ -18,7 +18,7 @@ import roster as package
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence
-from roster.distant.output import Target
+from roster.distant.output.target import Target
 
 NAMES = """\
 Maria Lund\tPER
@@ -675,9 +675,9 @@ def test_two_processes_compile_at_once(names: Path, environment: dict[str, str],
 AT_ONCE = """
 import multiprocessing, sys
 from pathlib import Path
-from roster.distant.cached import load_lexicons
-from roster.distant.lexicon import Source
-from roster.distant.policy import Policies
+from roster.distant.compiling.cache import load_lexicons
+from roster.distant.compiling.lexicon import Source
+from roster.distant.policy.policies import Policies
 
 PROCESSES, ROUNDS = 5, 60
 folder = Path(sys.argv[1])

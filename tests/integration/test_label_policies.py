@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from roster.corpus.io import read
-from roster.distant.policy import STOP_WORDS
+from roster.distant.policy.policies import STOP_WORDS
 
 Label = Callable[..., "Result"]
 

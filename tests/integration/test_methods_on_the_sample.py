@@ -13,7 +13,7 @@ import pytest
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
-from roster.distant.label import Labels
+from roster.distant.labels import Labels
 from roster.distant.settings import load_settings
 from roster.infer.recogniser import load
 from roster.methods.registry import names

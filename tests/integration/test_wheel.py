@@ -101,8 +101,8 @@ from roster.backbone.loading import load_encoder, load_tokenizer, resolve
 from roster.corpus.io import read
 from roster.distant.entries import read_entries
 from roster.distant.kb.classes import load_classes
-from roster.distant.patterns import builtin_patterns
-from roster.distant.policy import STOP_WORDS
+from roster.distant.matching.patterns import builtin_patterns
+from roster.distant.policy.policies import STOP_WORDS
 sample = Path(str(resources.files("roster") / "sample"))
 encoder, tokenizer = load_encoder("roster-small-en-2"), load_tokenizer("roster-small-en-2")
 print(json.dumps({

@@ -11,7 +11,7 @@ import pytest
 from roster.corpus.io import read
 from roster.demo import FIRST, PLAIN
 from roster.distant.entries import read_entries
-from roster.distant.label import Labels
+from roster.distant.labels import Labels
 from roster.distant.settings import load_settings
 
 SAMPLE = Path(str(resources.files("roster") / "sample"))

@@ -22,8 +22,8 @@ import roster
 from roster.bench.measure import memory, peak_memory
 
 if TYPE_CHECKING:
-    from roster.distant.lexicon import Lexicon
-    from roster.distant.matcher import Matcher
+    from roster.distant.compiling.lexicon import Lexicon
+    from roster.distant.matching.matcher import Matcher
 
 T = TypeVar("T")
 Hit = tuple[Any, ...]
@@ -107,9 +107,9 @@ class Ours(Kept):
     matcher: Matcher
 
     def __init__(self) -> None:
-        from roster.distant.policy import Policies
+        from roster.distant.policy.policies import Policies
 
-        for module in ("daachorse", "roster.distant.matcher"):  # not measured, as for the others
+        for module in ("daachorse", "roster.distant.matching.matcher"):  # not measured, as for the others
             import_module(module)
         self.policies = Policies.from_tables(self.rules)
 
@@ -117,8 +117,8 @@ class Ours(Kept):
         return f"{roster.__version__} with daachorse {version('daachorse')}, numpy {version('numpy')}"
 
     def build(self, names: Names, typed: Path, folder: Path) -> None:
-        from roster.distant.compiling import compile_lexicon
-        from roster.distant.lexicon import Source
+        from roster.distant.compiling.compiler import compile_lexicon
+        from roster.distant.compiling.lexicon import Source
 
         form = self.policies.default.form
         self.lexicon = compile_lexicon([Source(typed, "tsv")], self.policies, form, folder / "lexicon")
@@ -127,7 +127,7 @@ class Ours(Kept):
         """`build` has written it."""
 
     def load(self, folder: Path) -> None:
-        from roster.distant.lexicon import load
+        from roster.distant.compiling.lexicon import load
 
         found = load(folder / "lexicon")
         if found is None:
@@ -135,7 +135,7 @@ class Ours(Kept):
         self.lexicon = found
 
     def take(self, sentences: Iterable[list[str]]) -> None:
-        from roster.distant.labeller import CHUNK_WORDS
+        from roster.distant.labelling.labeller import CHUNK_WORDS
 
         self.chunks: list[list[list[str]]] = [[]]
         size = 0
@@ -147,7 +147,7 @@ class Ours(Kept):
             size += len(words)
 
     def prepare(self) -> None:
-        from roster.distant.matcher import Matcher, common_words
+        from roster.distant.matching.matcher import Matcher, common_words
 
         common = None
         if self.policies.default.case == "smart":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import FORMATS, read
 from roster.corpus.tags import SCHEMES
 from roster.distant.entries import DICTIONARY_FORMATS
-from roster.distant.policy import CASES
+from roster.distant.policy.policies import CASES
 from roster.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.distant.cached import default_cache
-    from roster.distant.label import Labels
-    from roster.distant.output import Target
+    from roster.distant.compiling.cache import default_cache
+    from roster.distant.labels import Labels
+    from roster.distant.output.target import Target
     from roster.progress import say_to_stderr
 
     if args.workers is not None and args.workers < 1:

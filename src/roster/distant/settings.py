@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from roster.config import option, read_toml, section
-from roster.distant.compiling import allow_lists
-from roster.distant.conflicts import Ambiguous, Overlap
-from roster.distant.lexicon import Source
-from roster.distant.patterns import Pattern, builtin_patterns, load_patterns
-from roster.distant.policy import Policies
+from roster.distant.compiling.compiler import allow_lists
+from roster.distant.compiling.lexicon import Source
+from roster.distant.matching.conflicts import Ambiguous, Overlap
+from roster.distant.matching.patterns import Pattern, builtin_patterns, load_patterns
+from roster.distant.policy.policies import Policies
 from roster.errors import ConfigError
 
 

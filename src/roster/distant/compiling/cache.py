@@ -1,0 +1,82 @@
+"""Lexicons by the content of their dictionaries: compiled once, then loaded."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+
+from roster.distant.compiling.compiler import allow_lists, compile_lexicon
+from roster.distant.compiling.lexicon import Lexicon, Source, load
+from roster.distant.policy.policies import Policies
+from roster.distant.subtokens import Unicode
+from roster.errors import DataError, RosterError
+from roster.files import file_digest, fingerprint
+
+FORMAT = 4  # of the files in the cache; one more whenever they, or what they mean, change
+
+
+def load_lexicons(
+    sources: Sequence[Source],
+    policies: Policies,
+    cache: Path | None,
+    *,
+    log: Callable[[str], None] | None = None,
+) -> list[Lexicon]:
+    """One lexicon for each normal form that the policies ask for, from the cache where it has them."""
+    if not sources and not allow_lists(policies):
+        return []
+    forms = sorted({policy.form for policy in (policies.default, *(p for _, p in policies.types))})
+    lexicons = []
+    for form in forms:
+        if cache is None:
+            lexicons.append(compile_lexicon(sources, policies, form))
+            continue
+        folder = cache / "lexicons" / _key(sources, policies, form)
+        found = load(folder)
+        if found is None:
+            if log:
+                log(f"compiling {', '.join(s.name for s in sources)} (kept in {folder} for the next time)")
+            _check_writable(folder.parent)
+            found = compile_lexicon(sources, policies, form, folder)
+        lexicons.append(found)
+    return [lexicon for lexicon in lexicons if len(lexicon)] or lexicons[:1]
+
+
+def _check_writable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise RosterError(
+            f"cannot write {folder}: {error.strerror}; --cache names another folder, --no-cache does without"
+        ) from error
+
+
+def default_cache() -> Path:
+    """`ROSTER_CACHE`, else the user's cache folder."""
+    if os.environ.get("ROSTER_CACHE"):
+        return Path(os.environ["ROSTER_CACHE"])
+    return platformdirs.user_cache_path("roster", appauthor=False)
+
+
+def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:
+    contents = []
+    for source in sources:
+        try:
+            digest = file_digest(source.path)
+        except FileNotFoundError:
+            raise DataError("no such file", path=source.path) from None
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", path=source.path) from error
+        contents.append([source.name, source.format, source.priority, source.skip_broken, digest])
+    # What is `auto` is decided by the contents, or when a text is matched: case, and parts of longer names.
+    rules = policies.as_dict()
+    for table in (rules["defaults"], *rules["types"].values()):
+        del table["case"], table["whole"]
+    return fingerprint(FORMAT, version("daachorse"), contents, rules, form)

@@ -1,0 +1,1 @@
+"""Mentions in sentences, by dictionary, pattern or capital letters, and which of them become labels."""

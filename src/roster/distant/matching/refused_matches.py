@@ -1,0 +1,106 @@
+"""What did not become a label, counted by reason, with examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+import numpy as np
+
+from roster.distant.compiling.lexicon import Lexicon
+from roster.distant.matching.conflicts import Resolved
+from roster.distant.matching.matcher import ALONE, COMMON, IN_LOWER_CASE, OTHERWISE
+from roster.distant.subtokens import Array
+
+REFUSED = {
+    IN_LOWER_CASE: "lower_case",
+    COMMON: "common_word",
+    OTHERWISE: "other_writing",
+    ALONE: "single_word",
+}
+PART = "part_of_longer"
+KEPT = 5
+"""Examples of each type and reason in one chunk: the most frequent names."""
+
+Example = tuple[str, str, str]
+"""Reason, type, entry."""
+
+
+@dataclass
+class Lost:
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, label of the claim)
+    ambiguous: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)  # (name, types)
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, type of the entry)
+    examples: Counter[Example] = field(default_factory=Counter)
+
+    def add(self, other: Lost) -> None:
+        self.dropped.update(other.dropped)
+        self.ambiguous.update(other.ambiguous)
+        self.refused.update(other.refused)
+        self.examples.update(other.examples)
+
+    def count_refused(self, lexicon: Lexicon, entry: Array, why: Array) -> None:
+        """Matches of entries that the policy of their type refused."""
+        if not len(entry):
+            return
+        values, counts = np.unique(entry.astype(np.int64) << 2 | why, return_counts=True)
+        kind = lexicon.arrays["entry_kind"][values >> 2].astype(np.int64)
+        group = kind << 2 | (values & 3)
+        totals = np.bincount(group, counts)
+        for number in np.flatnonzero(totals).tolist():
+            name = REFUSED[number & 3], lexicon.kinds[number >> 2]
+            self.refused[name] += int(totals[number])
+        order = np.lexsort((values, -counts, group))
+        group = group[order]
+        first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+        rank = np.arange(len(group)) - np.repeat(first, np.diff(first, append=len(group)))
+        for i in order[rank < KEPT].tolist():
+            found = lexicon.entry(int(values[i]) >> 2)
+            self.examples[REFUSED[int(values[i]) & 3], found.kind, found.surface] += int(counts[i])
+
+    def count_parts(self, parts: Counter[tuple[str, str]]) -> None:
+        """(type, entry) of matches that are a part of a longer run of capitals."""
+        for (kind, _), count in parts.items():
+            self.refused[PART, kind] += count
+        self._keep(Counter({(PART, *key): count for key, count in parts.items()}))
+
+    def count_dropped(self, words: Sequence[Sequence[str]], resolved: Sequence[Resolved]) -> None:
+        """Claims of some sentences that lost against others."""
+        examples: Counter[Example] = Counter()
+        for row, one in zip(words, resolved, strict=True):
+            tied: dict[tuple[int, int], set[str]] = {}
+            for mention, reason in one.dropped:
+                self.dropped[reason.value, mention.label] += 1
+                examples[reason.value, mention.label, mention.shown] += 1
+                if reason in ("ambiguous", "first", "document"):
+                    tied.setdefault((mention.start, mention.end), set()).add(mention.label)
+            if tied or any(len(x.types) > 1 for x in one.labels):
+                for label in one.labels:
+                    if (label.start, label.end) in tied or len(label.types) > 1:
+                        tied.setdefault((label.start, label.end), set()).update(label.types)
+                for (start, end), types in tied.items():
+                    self.ambiguous[" ".join(row[start:end]), tuple(sorted(types))] += 1
+        self._keep(examples)
+
+    def _keep(self, examples: Counter[Example]) -> None:
+        """The most frequent of each type and reason; equally frequent ones by name."""
+        kept: Counter[tuple[str, str]] = Counter()
+        for key, count in sorted(examples.items(), key=lambda item: (-item[1], item[0])):
+            if kept[key[:2]] < KEPT:
+                kept[key[:2]] += 1
+                self.examples[key] += count
+
+    def examples_of(self, reason: str, most: int, kind: str | None = None) -> list[str]:
+        """The most frequent entries that were lost for a reason; each once."""
+        found: Counter[str] = Counter()
+        for (why, of, entry), count in self.examples.items():
+            if why == reason and kind in (None, of):
+                found[entry] += count
+        return [name for name, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:most]]
+
+    def refused_by(self, kind: str) -> list[tuple[str, int]]:
+        """Reasons for which matches of a type were refused, the most frequent first."""
+        found = [(reason, count) for (reason, of), count in self.refused.items() if of == kind]
+        return sorted(found, key=itemgetter(1), reverse=True)

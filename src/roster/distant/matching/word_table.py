@@ -1,0 +1,97 @@
+"""The distinct words of a text as pieces, each cut once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from roster.distant.compiling.lexicon import Lexicon
+from roster.distant.subtokens import APOSTROPHES, MARK, TEXT_EDGES, Array, cut
+
+# How far a piece is from the border of its word: at it, only punctuation between, a possessive, inside.
+AT_BORDER, PAST_PUNCTUATION, PAST_POSSESSIVE, INSIDE = range(4)
+
+BREAK = "\x00"
+"""Stands between sentences; no name has it."""
+
+
+class _Forms(dict[str, int]):
+    """Numbers of words, a new one for a word that was not seen before."""
+
+    def __init__(self) -> None:
+        super().__init__({BREAK: 0})
+        self.new: list[str] = [BREAK]
+
+    def __missing__(self, word: str) -> int:
+        number = self[word] = len(self)
+        self.new.append(word)
+        return number
+
+
+class _Column:
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: type):
+        self._array: Array = np.zeros(1024, dtype)
+        self.size = 0
+
+    def add(self, values: Array) -> None:
+        while self.size + len(values) > len(self._array):
+            self._array = np.concatenate([self._array, np.zeros_like(self._array)])
+        self._array[self.size : self.size + len(values)] = values
+        self.size += len(values)
+
+    @property
+    def values(self) -> Array:
+        return self._array[: self.size]
+
+
+class Words:
+    """The distinct words of the text, as pieces."""
+
+    def __init__(self, lexicon: Lexicon):
+        self.lexicon = lexicon
+        self.forms = _Forms()
+        self.first, self.count = _Column(np.int64), _Column(np.int64)
+        self.number, self.shape, self.case = _Column(np.int32), _Column(np.uint32), _Column(np.uint8)
+        self.letters, self.before, self.after = _Column(np.int32), _Column(np.uint8), _Column(np.uint8)
+
+    def numbers(self, words: Sequence[str]) -> Array:
+        numbers = np.fromiter(map(self.forms.__getitem__, words), np.int64, len(words))
+        if self.forms.new:
+            self._add(self.forms.new)
+            self.forms.new = []
+        return numbers
+
+    def _add(self, words: list[str]) -> None:
+        pieces = cut(words, self.lexicon.form)
+        counts = np.diff(pieces.starts)
+        before = np.full(len(pieces.key), INSIDE, np.uint8)
+        after = np.full(len(pieces.key), INSIDE, np.uint8)
+        filled = counts > 0
+        before[pieces.starts[:-1][filled]] = AT_BORDER
+        after[pieces.starts[1:][filled] - 1] = AT_BORDER
+        for i in np.flatnonzero(counts > 1).tolist():
+            first, last = pieces.starts[i : i + 2].tolist()
+            kinds, chars = pieces.kind[first:last].tolist(), pieces.first[first:last].tolist()
+            marks = [chr(c) if k == MARK else "" for c, k in zip(chars, kinds, strict=True)]
+            for at in range(1, len(marks)):
+                if marks[at - 1] not in TEXT_EDGES:
+                    break
+                before[first + at] = PAST_PUNCTUATION
+            at = len(marks) - 1
+            while at > 0 and marks[at] in TEXT_EDGES:
+                at -= 1
+                after[first + at] = PAST_PUNCTUATION
+            letter = not marks[at] and pieces.length[first + at] == 1 and pieces.first[first + at] == ord("s")
+            if at > 1 and letter and marks[at - 1] in APOSTROPHES:
+                after[first + at - 2] = PAST_POSSESSIVE
+        self.first.add(pieces.starts[:-1] + self.number.size)
+        self.count.add(counts)
+        self.number.add(self.lexicon.numbers(pieces))
+        self.shape.add(pieces.shape)
+        self.case.add(pieces.case)
+        self.letters.add(np.where(pieces.kind == MARK, 0, pieces.length))
+        self.before.add(before)
+        self.after.add(after)

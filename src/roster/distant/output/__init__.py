@@ -1,0 +1,1 @@
+"""What is written: the labelled sentences, their provenance, and the report."""

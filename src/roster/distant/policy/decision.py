@@ -1,0 +1,208 @@
+"""From facts of a type and of the text to its policy, with the reason in words. Pure functions; no labels.
+
+Two things speak for the case in which a name may match: how the dictionary lists it, and how the text writes
+the names it has. The text is asked by distinct names, not by occurrences, since one frequent common word
+would outvote a hundred names; and by names of several words where there are enough, since these are seldom
+there by accident.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from roster.distant.policy.entry_stats import Writing
+from roster.distant.policy.policies import AUTO, MIN_LENGTH, STOP_WORDS, Policy
+
+ENOUGH_NAMES = 5
+"""Fewer names than this in the text decide nothing."""
+AGREES, DISAGREES, ONLY_WORDS = 0.5, 0.75, 0.9
+"""Share of the names in lower case that makes them terms: where the dictionary lists them so; where it does
+not; and where it does not and there are only single words, which may be common words."""
+RARE, RARE_FACTOR = 0.1, 5
+"""Where a smaller share of the entries than the first is listed in lower case, their share of the matches
+may be so many times as large; names that are more frequent than that are common words."""
+LISTS_COMMON_WORDS = 0.03
+"""A type that lists a larger share of all stop-words as names lists any word."""
+NO_CAPITALS = 0.02
+"""A text in which fewer words than this have a capital (or lack one) tells nothing by case."""
+IN_LONGER, ENOUGH_MATCHES = 0.9, 20
+"""A type of which more matches are inside longer runs of capitals is one of parts of names."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Distinct names of a type, by how the text mostly writes them where a capital would tell something."""
+
+    lower: int = 0
+    capital: int = 0
+
+    def __add__(self, other: Found) -> Found:
+        return Found(self.lower + other.lower, self.capital + other.capital)
+
+    @property
+    def names(self) -> int:
+        return self.lower + self.capital
+
+    @property
+    def share(self) -> float:
+        """Of names in lower case, with one more on both sides, so that few names are no certainty."""
+        return (self.lower + 1) / (self.names + 2)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a text has of a type: names listed in lower case and others, single words and phrases."""
+
+    lower_words: Found = Found()
+    lower_phrases: Found = Found()
+    capital_words: Found = Found()
+    capital_phrases: Found = Found()
+    lower_matches: int = 0
+    """Occurrences in lower case of names listed so."""
+    capital_matches: int = 0
+    """Occurrences of all names with a capital that tells something."""
+
+
+@dataclass(frozen=True)
+class TextCase:
+    """Words of a text that have a case (single letters not counted), and how many of them have a capital."""
+
+    cased: int = 0
+    capitals: int = 0
+
+    @property
+    def tells(self) -> bool:
+        """Whether capitals tell anything; a script without capitals is another matter."""
+        return not self.cased or NO_CAPITALS <= self.capitals / self.cased <= 1 - NO_CAPITALS
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The policy of a type with nothing `auto` left in it; `reason` is in words, `rule` a short name."""
+
+    policy: Policy
+    rule: str
+    reason: str
+    writing: Writing
+    evidence: Evidence
+
+
+def decide(policy: Policy, writing: Writing, evidence: Evidence, text: TextCase) -> Decision:
+    """Decides case, stop-words, minimum length and words of one type, as far as they are `auto`.
+
+    >>> lower = Evidence(lower_words=Found(40, 2))
+    >>> decide(Policy(), Writing(50, 50, 45), lower, TextCase(1000, 150)).policy.case
+    'terms'
+    >>> decide(Policy(), Writing(50, 50, 0), Evidence(), TextCase(1000, 0)).policy.case
+    'terms'
+    >>> decide(Policy(case="exact"), Writing(50, 50, 45), lower, TextCase(1000, 150)).policy.case
+    'exact'
+    """
+    rule, reason = "given", "set by the user"
+    if policy.case == AUTO:
+        case, rule, reason = _case(writing, evidence, text)
+        # Without capitals nothing tells the film It from the word.
+        alone = rule == "no capitals" and lists_common_words(writing)
+        policy = replace(policy, case=case, min_words=max(policy.min_words, 2 if alone else 1))
+        if alone:
+            reason += "; single words are refused, since the type lists common words"
+    if AUTO in policy.stop_words:
+        named = tuple(word for word in policy.stop_words if word != AUTO)
+        lists = () if writing.keeps_stop_words else tuple(name for name in STOP_WORDS if name != AUTO)
+        policy = replace(policy, stop_words=(*lists, *named))
+        if writing.keeps_stop_words:
+            reason += "; stop-words match, since they are a third of the entries or more"
+    if not policy.min_length:
+        policy = replace(policy, min_length=1 if writing.keeps_short else MIN_LENGTH)
+        if writing.keeps_short:
+            reason += "; single letters match, since they are most of the entries"
+    return Decision(policy, rule, reason, writing, evidence)
+
+
+def decide_whole(decision: Decision, matches: int, inside: int) -> Decision:
+    """Decides whether parts of longer names match: `inside` of the `matches` are parts of longer runs."""
+    if decision.policy.whole != AUTO:
+        return decision
+    parts = matches >= ENOUGH_MATCHES and inside > IN_LONGER * matches
+    policy = replace(decision.policy, whole="false" if parts else "true")
+    if not policy.whole_only:
+        policy = replace(policy, whole="false")
+    reason = decision.reason
+    if parts:
+        reason += f"; parts of longer names match, since {inside:,} of its {matches:,} matches are such"
+    return replace(decision, policy=policy, reason=reason)
+
+
+def lists_common_words(writing: Writing) -> bool:
+    return writing.stop_words > LISTS_COMMON_WORDS * len(STOP_WORDS["english"])
+
+
+def _case(writing: Writing, evidence: Evidence, text: TextCase) -> tuple[str, str, str]:
+    """The case policy, the rule that gave it, and why."""
+    if not text.tells:
+        why = "is in capitals throughout" if text.capitals > text.cased / 2 else "has no capitals"
+        return "terms", "no capitals", f"the text {why}"
+    low, low_why = _lower_listed(writing, evidence)
+    lower = _enough(evidence.lower_phrases, evidence.lower_words)
+    agrees = low and writing.lower_share >= (AGREES if lower is None else RARE)
+    high, high_why = _capital_listed(writing, evidence, agrees)
+    why = "; ".join(part for part in (low_why, high_why) if part)
+    if high:
+        return "terms", "terms", why
+    if low:
+        return "listed", "as listed", why
+    return "smart", "names", why
+
+
+def _lower_listed(writing: Writing, evidence: Evidence) -> tuple[bool, str]:
+    """Whether entries listed in lower case match in any case."""
+    if not writing.lower:
+        return False, ""
+    listed = f"{writing.lower_share:.0%} of the entries are listed in lower case"
+    if writing.lower_share < RARE:
+        if not evidence.lower_matches:
+            return False, ""
+        matches = evidence.lower_matches + evidence.capital_matches
+        allowed = RARE_FACTOR * writing.lower_share * matches
+        if lists_common_words(writing) or evidence.lower_matches > allowed:
+            return False, f"the few entries listed in lower case ({writing.lower_share:.1%}) are common words"
+    found = _enough(evidence.lower_phrases, evidence.lower_words)
+    if found is None:
+        return True, f"{listed}, and the text has too few of them to decide otherwise"
+    if found.share > AGREES:
+        return True, f"{listed}, and so in the text ({_of(found)})"
+    return False, f"{listed}, but the text writes them with capitals ({_of(found)} in lower case)"
+
+
+def _capital_listed(writing: Writing, evidence: Evidence, agrees: bool) -> tuple[bool, str]:
+    """Whether entries listed with capitals match in any case; `agrees`: those in lower case are terms."""
+    if not writing.cased:
+        return False, "the names are in a script without capitals"
+    if writing.lower == writing.cased:
+        return agrees, ""
+    if lists_common_words(writing):
+        return False, f"{writing.stop_words} stop-words are among the entries, so a name needs a capital"
+    found = evidence.capital_phrases
+    needed = AGREES if agrees else DISAGREES
+    if found.names < ENOUGH_NAMES:
+        found += evidence.capital_words
+        needed = AGREES if agrees else ONLY_WORDS
+    if found.names >= (1 if agrees else ENOUGH_NAMES):
+        if found.share > needed:
+            return True, f"those listed with capitals are in lower case in the text ({_of(found)})"
+        return False, f"the text writes those listed with capitals so ({_of(found)} in lower case)"
+    if agrees and writing.lower_share >= AGREES:
+        return True, ""
+    return False, f"{1 - writing.lower_share:.0%} of the entries are listed with capitals"
+
+
+def _enough(phrases: Found, words: Found) -> Found | None:
+    """The names that decide: those of several words where there are enough, else all, else none."""
+    if phrases.names >= ENOUGH_NAMES:
+        return phrases
+    found = phrases + words
+    return found if found.names >= ENOUGH_NAMES else None
+
+
+def _of(found: Found) -> str:
+    return f"{found.lower:,} of {found.names:,} names"
