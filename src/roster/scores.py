@@ -8,14 +8,16 @@ with 0 where nothing was predicted or nothing is there to find, as conlleval and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
-from roster.corpus.formats.records import documents
+from roster.corpus.formats.records import documents, grouped
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import DataError
+
+T = TypeVar("T")
 
 SAME = "both must hold the same sentences"
 
@@ -67,6 +69,27 @@ class Evaluation(Score):
         return "\n".join(lines)
 
 
+class _Counts:
+    """Right, predicted and gold spans by type."""
+
+    def __init__(self) -> None:
+        self._right: Counter[str] = Counter()
+        self._predicted: Counter[str] = Counter()
+        self._support: Counter[str] = Counter()
+
+    def add(self, predicted: Iterable[Span], gold: Iterable[Span]) -> None:
+        predicted, gold = set(predicted), set(gold)
+        self._predicted.update(span.label for span in predicted)
+        self._support.update(span.label for span in gold)
+        self._right.update(span.label for span in predicted & gold)
+
+    def result(self) -> Evaluation:
+        right, predicted, support = self._right, self._predicted, self._support
+        names = sorted(predicted.keys() | support.keys())
+        types = {name: Score(right[name], predicted[name], support[name]) for name in names}
+        return Evaluation(right.total(), predicted.total(), support.total(), types)
+
+
 def evaluate_spans(pairs: Iterable[tuple[Iterable[Span], Iterable[Span]]]) -> Evaluation:
     """Scores over (predicted, gold) span collections, one pair a sentence.
 
@@ -74,16 +97,10 @@ def evaluate_spans(pairs: Iterable[tuple[Iterable[Span], Iterable[Span]]]) -> Ev
     >>> e.precision, e.recall, e.types["PER"].f1, e.types["LOC"].f1
     (0.5, 0.5, 1.0, 0.0)
     """
-    right: Counter[str] = Counter()
-    predicted: Counter[str] = Counter()
-    support: Counter[str] = Counter()
-    for guess, gold in pairs:
-        guess, gold = set(guess), set(gold)
-        predicted.update(span.label for span in guess)
-        support.update(span.label for span in gold)
-        right.update(span.label for span in guess & gold)
-    types = {t: Score(right[t], predicted[t], support[t]) for t in sorted(predicted.keys() | support.keys())}
-    return Evaluation(right.total(), predicted.total(), support.total(), types)
+    counts = _Counts()
+    for predicted, gold in pairs:
+        counts.add(predicted, gold)
+    return counts.result()
 
 
 def evaluate_sentences(
@@ -96,6 +113,46 @@ def evaluate_sentences(
     they must also be the same ones.
     """
     return evaluate_spans(_pairs(documents(predicted), documents(gold), same_words))
+
+
+class Scorer:
+    """Scores labelled sentences while they go by, so that they need not be made a second time.
+
+    Args:
+        gold: the true labels, as for `evaluate_sentences`.
+        same_words: both sides must have the same words.
+
+    >>> from roster.corpus.sentence import Sentence
+    >>> gold = [Sentence.from_words(["Oslo", "."], [Span(0, 1, "LOC")])]
+    >>> scorer = Scorer(gold)
+    >>> len(list(scorer.follow(gold, lambda sentence: sentence))), scorer.result().f1
+    (1, 1.0)
+    """
+
+    def __init__(self, gold: Iterable[Sentence], *, same_words: bool = False):
+        self._gold, self._same_words = gold, same_words
+        self._counts = _Counts()
+
+    def follow(self, items: Iterable[T], sentence_of: Callable[[T], Sentence]) -> Iterator[T]:
+        """The items, a document at a time, each with a labelled sentence that is scored.
+
+        Raises:
+            DataError: both sides do not hold the same documents.
+        """
+        document: list[T] = []
+
+        def predicted() -> Iterator[list[Sentence]]:
+            nonlocal document
+            for document in grouped(items, sentence_of):
+                yield [sentence_of(item) for item in document]
+
+        for spans, gold in _pairs(predicted(), documents(self._gold), self._same_words):
+            self._counts.add(spans, gold)
+            yield from document
+
+    def result(self) -> Evaluation:
+        """The scores of all items that went by."""
+        return self._counts.result()
 
 
 def _pairs(

@@ -135,7 +135,7 @@ class Ours(Kept):
         self.lexicon = found
 
     def take(self, sentences: Iterable[list[str]]) -> None:
-        from roster.distant.labelling.labeller import CHUNK_WORDS
+        from roster.distant.labelling.chunks import CHUNK_WORDS
 
         self.chunks: list[list[list[str]]] = [[]]
         size = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +9,17 @@ from typing import Any
 
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
-from roster.distant.labelling.labeller import Corpus, Labelled, Labeller
-from roster.distant.labelling.process_pool import WorkerLostError
+from roster.distant.labelling.chunk_labeller import Labelled
+from roster.distant.labelling.chunks import Corpus
+from roster.distant.labelling.labeller import Labeller
 from roster.distant.output.policy_report import labels_by_case
 from roster.distant.output.report import Report, dead_entries
-from roster.distant.output.shards import can_be_joined, write_parts
+from roster.distant.output.shards import can_be_joined, write_shards
 from roster.distant.output.target import Target
 from roster.distant.settings import Settings
-from roster.errors import DataError, RosterError
+from roster.errors import DataError
 from roster.progress import bar
-from roster.scores import Evaluation, evaluate_sentences
+from roster.scores import Evaluation, Scorer, evaluate_sentences
 
 
 class Labels:
@@ -34,7 +34,7 @@ class Labels:
         workers: int = 1,
         log: Callable[[str], None] | None = None,
     ):
-        corpus()  # a corpus that is not there is said before a dictionary is compiled
+        corpus()  # a missing corpus is reported before a dictionary is compiled
         self._corpus, self._workers = corpus, workers
         self._labeller = Labeller(settings, cache, log=log)
         self._labeller.prepare(corpus)
@@ -45,15 +45,15 @@ class Labels:
         return (one.sentence for one in self.labelled())
 
     def labelled(self) -> Iterator[Labelled]:
-        """The sentences with their labels, and with what each label rests on."""
+        """The sentences with their labels, and with the mentions that each label rests on."""
         report = self.report = Report()
-        self._labeller.forget()
+        self._labeller.reset_counts()
         with bar(
             self._labeller.label(self._corpus, self._workers), description="label", unit="sentence"
         ) as all_:
             yield from report.follow(all_)
-        _some(report)
-        report.finish(self._labeller, self._others)
+        _check_not_empty(report)
+        report.finish(self._labeller, self._by_case)
 
     def score(self, gold: Iterable[Sentence]) -> Evaluation:
         """Precision and recall against the same sentences with true labels."""
@@ -67,51 +67,52 @@ class Labels:
         provenance: bool = True,
         gold: Iterable[Sentence] | None = None,
     ) -> int:
-        """Writes labels, sources and report; gives the number of entries that can match nothing.
+        """Writes labels, sources and report, with one pass over the corpus.
 
         Args:
             target: a folder (for `roster.train`), or a file whose name tells the format.
             scheme: tags to write, where the format has tags.
             provenance: also write where each label comes from.
             gold: the same sentences with true labels; adds precision and recall to the report.
+
+        Returns:
+            The number of entries that can match nothing.
+
+        Raises:
+            DataError: for a corpus that cannot be read, that has no words, or that has other sentences than
+                `gold`. Nothing is written then.
         """
         if not isinstance(target, Target):
             target = Target(target)
-        scores = None if gold is None else self.score(gold)  # first: then nothing is written if it fails
-        if not self._save_in_parts(target, scheme, provenance):
-            target.write(self.labelled(), scheme, sources=provenance)
-        self.report.scores = scores
-        return target.finish(self.report, dead_entries(self._labeller))
-
-    @cached_property
-    def _others(self) -> dict[str, Any]:
-        """What other policies would give; the same for every pass."""
-        return labels_by_case(self._labeller)
-
-    def _save_in_parts(self, target: Target, scheme: Scheme, provenance: bool) -> bool:
-        """By several processes, where the format allows it."""
-        if self._workers <= 1 or sys.platform != "linux" or not can_be_joined(target):
-            return False
-        self._labeller.forget()
-        try:
-            self.report = write_parts(
+        if self._workers > 1 and can_be_joined(target):
+            self._labeller.reset_counts()
+            self.report = write_shards(
                 self._labeller,
                 self._corpus,
                 target,
                 scheme,
                 sources=provenance,
                 workers=self._workers,
-                check=_some,
+                check=_check_not_empty,
+                gold=gold,
             )
-        except WorkerLostError:
-            raise
-        except RosterError:
-            return False  # one process after the other says exactly what is wrong, and where
-        self.report.finish(self._labeller, self._others)
-        target.tidy(provenance)
-        return True
+            self.report.finish(self._labeller, self._by_case)
+            target.tidy(provenance)
+        elif gold is None:
+            target.write(self.labelled(), scheme, sources=provenance)
+        else:
+            scorer = Scorer(gold, same_words=True)
+            labelled = scorer.follow(self.labelled(), lambda one: one.sentence)
+            target.write(labelled, scheme, sources=provenance)
+            self.report.scores = scorer.result()
+        return target.finish(self.report, dead_entries(self._labeller))
+
+    @cached_property
+    def _by_case(self) -> dict[str, Any]:
+        """Labels under other case policies; the same for every pass."""
+        return labels_by_case(self._labeller)
 
 
-def _some(report: Report) -> None:
+def _check_not_empty(report: Report) -> None:
     if not report.words:
         raise DataError("there is no word in the corpus, so nothing to label")

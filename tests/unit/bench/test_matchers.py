@@ -155,7 +155,7 @@ def test_ours_over_many_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Sentences are counted on from chunk to chunk."""
     text = [["Ana", "saw", "Bo"], ["Bo", "saw", "nobody"]] * 20
     names = ["Ana", "Bo"]
-    monkeypatch.setattr("roster.distant.labelling.labeller.CHUNK_WORDS", 7)
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 7)
     it = built("ours-exact", names, tmp_path)
     assert set(hits(it, names, text)) == plain_search(names, text)
 

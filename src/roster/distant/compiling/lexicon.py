@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,16 @@ class Lexicon:
     """How the entries of each kind are written."""
     broken: tuple[int, tuple[str, ...]] = (0, ())
     """Lines that were skipped because they could not be read: how many, and what is wrong with the first."""
+    folder: Path | None = None
+    """Where the arrays are mapped from; None if they are in memory."""
+
+    def __reduce__(self) -> tuple[Callable[..., Lexicon], tuple[Any, ...]]:
+        """Pickled as its folder, if it has one; otherwise with its arrays and automata."""
+        if self.folder is not None:
+            return read, (self.folder,)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["automata"] = tuple(automaton.serialize() for automaton in self.automata)
+        return _with_automata, (values,)
 
     def __len__(self) -> int:
         return len(self.arrays["entry_kind"])
@@ -183,4 +193,12 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
         about["automaton_size"],
         tuple(Writing(**counts) for counts in about["writing"]),
         (about["broken"][0], tuple(about["broken"][1])),
+        folder if mapped else None,
     )
+
+
+def _with_automata(values: dict[str, Any]) -> Lexicon:
+    import daachorse
+
+    automata = tuple(map(daachorse.DoubleArrayAhoCorasick.deserialize, values["automata"]))
+    return Lexicon(**{**values, "automata": automata})

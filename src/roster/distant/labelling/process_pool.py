@@ -1,84 +1,187 @@
-"""Several processes that go through the same input and share the work on it."""
+"""A function of many items, computed by several processes, with the results in the order of the items.
+
+Unlike `concurrent.futures`, a pool holds one item for each process and no more, so memory stays bounded, and
+no process outlives the one that started it, also when that is killed.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import multiprocessing
 import os
+import pickle
 import signal
+import sys
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain, islice
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from roster.errors import RosterError
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+START_METHOD = "fork" if sys.platform == "linux" else "spawn"
+"""Windows has no fork, and on macOS the system libraries do not support it."""
+
 
 class WorkerLostError(RosterError):
-    """A process of the team is gone."""
+    """A worker process ended before it sent its result."""
 
 
-class Team(Generic[T, R]):
-    """`work(item)` for every item of `items()`, in order, by `size` forked processes.
+class WorkerTraceback(Exception):  # noqa: N818 - never raised, only the cause of what is
+    """The traceback of an error in a worker process, as text: the cause of that error in this process."""
 
-    Every process goes through the items itself and works on each `size`-th of them. What the items are made
-    of never travels between processes, only results do: for text, reading it again costs less than sending
-    it. A process waits when its results are not taken, so memory stays bounded.
+    def __str__(self) -> str:
+        return f"in a worker process:\n{self.args[0]}"
+
+
+class ProcessPool(Generic[T, R]):
+    """Computes `work(item)` in up to `size` processes.
+
+    A process is started when there is an item for it; a single item is computed in this process. With the
+    start method `spawn`, `work` is pickled once for each process; items and results always are.
+
+    Args:
+        work: the function; the same result is expected in every process.
+        size: number of processes; with 1, everything happens in this process.
+        start_method: of `multiprocessing`; by default `fork` on Linux and `spawn` elsewhere.
+
+    >>> with ProcessPool(str.upper, 2) as pool:
+    ...     list(pool.map(["a", "b", "c"]))
+    ['A', 'B', 'C']
     """
 
-    def __init__(self, work: Callable[[T], R], items: Callable[[], Iterable[T]], size: int):
-        self._work, self._items, self._size = work, items, size
-        self._members: list[tuple[multiprocessing.process.BaseProcess, Connection]] = []
+    def __init__(self, work: Callable[[T], R], size: int, *, start_method: str = START_METHOD):
+        self._work, self._size = work, size
+        self._context: Any = multiprocessing.get_context(start_method)
+        self._workers: list[tuple[BaseProcess, Connection]] = []
 
-    def __enter__(self) -> Iterator[R]:
-        context = multiprocessing.get_context("fork")
-        for number in range(self._size):
-            receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=self._run, args=(number, sender, os.getpid()), daemon=True)
-            process.start()
-            sender.close()  # the other end is the process's alone, so its death is the end of the stream
-            self._members.append((process, receiver))
-        return self._results()
+    def __enter__(self) -> ProcessPool[T, R]:
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
-        for process, receiver in self._members:
-            receiver.close()
+        for process, connection in self._workers:
+            connection.close()
             process.terminate()
-        for process, _ in self._members:
+        for process, _ in self._workers:
             process.join()
+        self._workers = []
 
-    def _results(self) -> Iterator[R]:
-        while True:
-            for _, receiver in self._members:
-                try:
-                    what, value = receiver.recv()
-                except EOFError:
-                    raise WorkerLostError(
-                        "a worker process was killed, perhaps because memory ran out; try fewer (--workers 1)"
-                    ) from None
-                if what == "end":
-                    return
-                if what == "error":
-                    raise value
-                yield value
+    def map(self, items: Iterable[T]) -> Iterator[R]:
+        """The results, in the order of the items. The items are read in this process, each once.
 
-    def _run(self, number: int, sender: Connection, parent: int) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says that it was stopped, once
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with suppress(OSError, AttributeError):  # no worker outlives its parent
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if os.getppid() != parent:
+        Raises:
+            WorkerLostError: a worker process was killed or ended by itself.
+            Exception: what `work` raised in a worker process, and what reading the items raised. The error
+                that comes first in the order of the items is raised, as with a single process.
+        """
+        pairs = _until_error(items)
+        head = list(islice(pairs, 2))
+        if self._size <= 1 or len(head) < 2 or head[1][1] is not None:
+            for one, error in chain(head, pairs):
+                if error is not None:
+                    raise error
+                yield self._work(one)  # type: ignore[arg-type]
             return
+        pending: deque[int] = deque()
+        failure = None
+        for number, (item, error) in enumerate(chain(head, pairs)):
+            if error is not None:
+                failure = error
+                break
+            if number < self._size:
+                self._start()
+            # A worker gets an item only when its last result was received: nobody sends to one who sends.
+            done = [self._receive(pending.popleft())] if len(pending) == self._size else []
+            self._send(number % self._size, item)
+            pending.append(number % self._size)
+            yield from done
+        while pending:
+            yield self._receive(pending.popleft())
+        if failure is not None:
+            raise failure
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(target=_serve, args=(theirs, self._work, os.getpid()), daemon=True)
+        process.start()
+        theirs.close()  # only the worker has this end now, so its death ends the stream
+        self._workers.append((process, ours))
+
+    def _send(self, worker: int, item: Any) -> None:
         try:
-            for i, item in enumerate(self._items()):
-                if i % self._size == number:
-                    sender.send(("result", self._work(item)))
-            sender.send(("end", None))
-        except BrokenPipeError:
-            pass
-        except Exception as error:
-            sender.send(("error", error))
+            self._workers[worker][1].send(item)
+        except (BrokenPipeError, ConnectionResetError):
+            raise self._lost(worker) from None
+
+    def _receive(self, worker: int) -> R:
+        try:
+            result, error, trace = self._workers[worker][1].recv()
+        except (EOFError, ConnectionResetError):
+            raise self._lost(worker) from None
+        if error is not None:
+            raise error from WorkerTraceback(trace)
+        return result  # type: ignore[no-any-return]
+
+    def _lost(self, worker: int) -> WorkerLostError:
+        process = self._workers[worker][0]
+        process.join(5)
+        code = process.exitcode
+        if code is None or code >= 0:
+            how = f"ended with exit status {code}"
+        else:
+            how = f"was killed by signal {-code} ({_signal_name(-code)})"
+        return WorkerLostError(
+            f"a worker process {how}; if memory ran out, use fewer processes (--workers 1 uses one)"
+        )
+
+
+def _until_error(items: Iterable[T]) -> Iterator[tuple[T | None, Exception | None]]:
+    """The items, and as the last pair the error that ended them early."""
+    try:
+        for item in items:
+            yield item, None
+    except Exception as error:
+        yield None, error
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+def _serve(connection: Connection, work: Callable[[Any], Any], parent: int) -> None:
+    """What a worker process runs: one result for each item, until the pool closes the connection."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent reports it, once
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(OSError, AttributeError, TypeError):  # Linux: end with the parent, however that ends
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            item = connection.recv()
+            reply: tuple[Any, Exception | None, str]
+            try:
+                reply = work(item), None, ""
+            except Exception as error:
+                reply = None, _picklable(error), traceback.format_exc()
+            connection.send(reply)
+
+
+def _picklable(error: Exception) -> Exception:
+    """The error itself if it can be sent to another process, otherwise its type and message."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error

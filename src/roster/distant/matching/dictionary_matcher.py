@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +28,16 @@ class Names:
     def __init__(
         self, lexicons: Sequence[Lexicon], policies: Policies, common: Sequence[Array | None] | None = None
     ):
-        common = common or [None] * len(lexicons)
+        self.lexicons, self.policies = lexicons, policies
+        self.common = common or [None] * len(lexicons)
         self.matchers = [
-            Matcher(lexicon, policies, words) for lexicon, words in zip(lexicons, common, strict=True)
+            Matcher(lexicon, policies, words) for lexicon, words in zip(lexicons, self.common, strict=True)
         ]
         self._claims = [_Claims(lexicon, policies) for lexicon in lexicons]
+
+    def __reduce__(self) -> tuple[type[Names], tuple[Any, ...]]:
+        """Pickled as its arguments: a worker process builds its own tables of the words that it meets."""
+        return Names, (self.lexicons, self.policies, self.common)
 
     def mentions(self, words: Words, lost: Lost) -> list[list[Mention]]:
         """The claims on each sentence; what the policies refuse is counted in `lost`."""

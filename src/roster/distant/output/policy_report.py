@@ -89,7 +89,7 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
     counts: dict[str, dict[str, int]] = {}
     for name in (DECIDED, *others) if documents else ():
         found: Counter[str] = Counter()
-        for one in labeller.of_dictionaries(None if name == DECIDED else name).chunk(documents, Lost()):
+        for one in labeller.of_dictionaries(None if name == DECIDED else name).label(documents, Lost()):
             found.update(",".join(label.types) for label in one.labels if label.types)
         counts[name] = dict(sorted(found.items()))
     return {"words": sum(len(s) for document in documents for s in document), "labels": counts}

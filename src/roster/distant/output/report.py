@@ -9,7 +9,8 @@ from typing import Any
 
 from roster.corpus.sentence import Span
 from roster.distant.compiling.compiler import ALLOW_LIST
-from roster.distant.labelling.labeller import Labelled, Labeller
+from roster.distant.labelling.chunk_labeller import Labelled
+from roster.distant.labelling.labeller import Labeller
 from roster.distant.output.policy_report import (
     EXAMPLES,
     decision_lines,

@@ -1,50 +1,93 @@
-"""Labels written by several processes: each makes whole parts of the files, which are put together in order.
+"""Output written by several processes: each makes a shard of every file for a chunk of the corpus.
 
-Reading, labelling and writing a sentence take about equally long, so sharing the labelling is not enough.
+Labelling and writing a sentence take longer than reading it and sending it to another process, so the corpus
+is read once, in this process, and everything after that is shared.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from roster.corpus.formats import lines
 from roster.corpus.formats.textfile import BOM
-from roster.corpus.sentence import Sentence
+from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tags import Scheme
-from roster.distant.labelling.labeller import Corpus, Labeller, chunks
-from roster.distant.labelling.process_pool import Team
+from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled
+from roster.distant.labelling.chunks import Chunk, Corpus, chunks, sentences_of
+from roster.distant.labelling.labeller import Labeller
+from roster.distant.labelling.process_pool import ProcessPool
 from roster.distant.matching.refused_matches import Lost
 from roster.distant.output.report import Report
 from roster.distant.output.target import Target
 from roster.files import atomic
 from roster.progress import bar
+from roster.scores import evaluate_sentences
 
-JOINED = ("jsonl", "lines", "ck")
-"""Formats whose files can be put together from parts."""
-
-Numbered = tuple[int, list[list[Sentence]]]
+JOINABLE = ("jsonl", "lines", "ck")
+"""Formats whose files are the concatenation of their shards."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Shard:
     """What one chunk adds to each file, and to the counts."""
 
     files: tuple[bytes, ...]
     report: Report
-    lost: Lost
+    refused: Lost
+    spans: tuple[tuple[Span, ...], ...]
+    """The labels of each sentence, if they are to be scored."""
+
+
+@dataclass(frozen=True)
+class ShardWriter:
+    """Labels and writes a chunk; worker processes get this object."""
+
+    labeller: ChunkLabeller
+    target: Target
+    scheme: Scheme
+    sources: bool
+    scored: bool
+
+    def __call__(self, numbered: tuple[int, Chunk]) -> Shard:
+        """The shard of a chunk, given with the number of its first sentence."""
+        first, chunk = numbered
+        report, refused = Report(), Lost()
+        spans: list[tuple[Span, ...]] = []
+        with tempfile.TemporaryDirectory(prefix="roster-") as folder:
+            here = Target(Path(folder) / self.target.file.name, self.target.format)
+            labelled: Iterable[Labelled] = report.follow(self.labeller.label(chunk, refused))
+            if self.scored:
+                labelled = list(labelled)
+                spans = [one.sentence.spans or () for one in labelled]
+            here.write_sentences(
+                labelled, self.scheme, sources=self.sources, first=first, distant=self.target.folder
+            )
+            paths = self.outputs(here)
+            return Shard(tuple(path.read_bytes() for path in paths), report, refused, tuple(spans))
+
+    def outputs(self, target: Target) -> list[Path]:
+        """The files that are written for a target of this format."""
+        text, sources = target.file, [target.provenance] if self.sources else []
+        if target.format != "lines":
+            return [text, *sources]
+        distant = self.target.folder or text.name.startswith("train")
+        return [text, lines.label_file(text, "dist" if distant else "true"), *sources]
 
 
 def can_be_joined(target: Target) -> bool:
+    """Whether the files of a target can be written as shards."""
     if target.format == "lines":
         return target.file.name.endswith(lines.TEXT)
-    return target.format in JOINED
+    return target.format in JOINABLE
 
 
-def write_parts(
+def write_shards(
     labeller: Labeller,
     corpus: Corpus,
     target: Target,
@@ -53,60 +96,63 @@ def write_parts(
     sources: bool,
     workers: int,
     check: Callable[[Report], None],
+    gold: Iterable[Sentence] | None = None,
 ) -> Report:
-    """The same files as `target.write` makes, byte for byte; gives the report of what went into them.
+    """Writes the same files as `Target.write`, byte for byte, with several processes.
 
-    `check` sees the report before the files take their places, and may raise.
+    Args:
+        labeller: prepared; counts the matches that became no label.
+        corpus: read once.
+        target: file or folder, of a format that `can_be_joined`.
+        scheme: tags to write, where the format has tags.
+        sources: also write where each label comes from.
+        workers: number of processes.
+        check: called with the report before the files take their places; may raise.
+        gold: the same sentences with true labels; the report then has scores.
+
+    Returns:
+        The counts over what was written.
+
+    Raises:
+        RosterError: from the corpus, `check`, the scores or a worker process. Nothing is written then.
     """
     report = Report()
-    paths = [*_outputs(target, target.file), *([target.provenance] if sources else [])]
+    writer = ShardWriter(labeller.chunk_labeller, target, scheme, sources, gold is not None)
+    waiting: deque[Chunk] = deque()  # chunks to be scored when their labels come back
 
-    def work(numbered: Numbered) -> Part:
-        return _part(labeller, target, scheme, sources, *numbered)
-
-    def items() -> Iterator[Numbered]:
+    def numbered() -> Iterator[tuple[int, Chunk]]:
         number = 0
         for chunk in chunks(corpus()):
+            if gold is not None:
+                waiting.append(chunk)
             yield number, chunk
             number += sum(map(len, chunk))
 
-    with ExitStack() as stack:
-        files = [stack.enter_context(atomic(path, "wb")) for path in paths]
-        progress = stack.enter_context(bar(description="label", unit="sentence"))
-        for part in stack.enter_context(Team(work, items, workers)):
-            for file, content in zip(files, part.files, strict=True):
-                # A text that begins with a byte order mark gets another one, but only at the top of a file.
-                twice = file.tell() and content.startswith((BOM * 2).encode())
-                file.write(content.removeprefix(BOM.encode()) if twice else content)
-            labeller.lost.add(part.lost)
-            progress.update(part.report.sentences)
-            report.add(part.report)
+    def written(shards: Iterable[Shard]) -> Iterator[Sentence]:
+        """Appends the shards to the files; gives the labelled sentences if they are to be scored."""
+        for shard in shards:
+            for file, content in zip(files, shard.files, strict=True):
+                _append(file, content)
+            labeller.lost.add(shard.refused)
+            progress.update(shard.report.sentences)
+            report.add(shard.report)
+            if gold is not None:
+                for sentence, spans in zip(sentences_of(waiting.popleft()), shard.spans, strict=True):
+                    yield sentence.with_spans(spans)
         check(report)
+
+    with ExitStack() as stack:
+        files = [stack.enter_context(atomic(path, "wb")) for path in writer.outputs(target)]
+        progress = stack.enter_context(bar(description="label", unit="sentence"))
+        shards = stack.enter_context(ProcessPool(writer, workers)).map(numbered())
+        if gold is None:
+            deque(written(shards), maxlen=0)
+        else:
+            report.scores = evaluate_sentences(written(shards), gold, same_words=True)
     return report
 
 
-def _outputs(target: Target, text: Path) -> list[Path]:
-    """The files that the format makes of `text`."""
-    if target.format != "lines":
-        return [text]
-    return [
-        text,
-        lines.label_file(text, "dist" if target.folder or text.name.startswith("train") else "true"),
-    ]
-
-
-def _part(
-    labeller: Labeller,
-    target: Target,
-    scheme: Scheme,
-    sources: bool,
-    number: int,
-    chunk: list[list[Sentence]],
-) -> Part:
-    report, lost = Report(), Lost()
-    with tempfile.TemporaryDirectory(prefix="roster-") as folder:
-        here = Target(Path(folder) / target.file.name, target.format)
-        labelled = report.follow(labeller.chunk(chunk, lost))
-        here.write_sentences(labelled, scheme, sources=sources, first=number, distant=target.folder)
-        made = [*_outputs(target, here.file), *([here.provenance] if sources else [])]
-        return Part(tuple(path.read_bytes() for path in made), report, lost)
+def _append(file: IO[bytes], content: bytes) -> None:
+    # A text that begins with a byte order mark gets another one, but only at the top of a file.
+    twice = file.tell() and content.startswith((BOM * 2).encode())
+    file.write(content.removeprefix(BOM.encode()) if twice else content)

@@ -13,7 +13,7 @@ from roster.corpus.formats import lines
 from roster.corpus.io import FORMATS, format_of_name, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
-from roster.distant.labelling.labeller import Labelled
+from roster.distant.labelling.chunk_labeller import Labelled
 from roster.distant.output.report import Report, provenance
 from roster.errors import RosterError
 from roster.files import atomic, refuse_input, write_json, write_text

@@ -12,6 +12,7 @@ from roster.corpus.sentence import Sentence
 from roster.distant.compiling.compiler import compile_lexicon
 from roster.distant.compiling.lexicon import Lexicon, Source
 from roster.distant.labelling import first_pass
+from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.matching.corpus_stats import Survey
 from roster.distant.matching.matcher import Matcher
 from roster.distant.policy.decision import Evidence, Found, TextCase
@@ -56,7 +57,9 @@ def prepared(
     folder: Path, names: Mapping[str, Sequence[str]], *texts: str, **policy: Any
 ) -> first_pass.Prepared:
     policies = Policies.from_tables(policy)
-    return first_pass.prepare([compiled(folder, names, policies)], policies, [[sentences(*texts)]])
+    counts = FirstPass([compiled(folder, names, policies)], policies)
+    counts.add([sentences(*texts)])
+    return counts.result()
 
 
 TITLES = [f"they asked {title} {name} about it" for title in ("Captain", "Doctor") for name in (
@@ -77,16 +80,13 @@ def test_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(first_pass, "BEGINNING_WORDS", 5)
     monkeypatch.setattr(first_pass, "SURVEY_WORDS", 6)
     monkeypatch.setattr(first_pass, "SAMPLE_WORDS", 8)
-    lexicon = compiled(tmp_path, {"LOC": ["Oslo"]}, Policies())
-    read: list[int] = []
-
-    def chunks() -> Any:
-        for n in range(10):
-            read.append(n)
-            yield [sentences("they saw Oslo", "then Oslo left")]
-
-    found = first_pass.prepare([lexicon], Policies(), chunks())
-    assert read == [0, 1]
+    counts = FirstPass([compiled(tmp_path, {"LOC": ["Oslo"]}, Policies())], Policies())
+    added = 0
+    while not counts.done:
+        counts.add([sentences("they saw Oslo", "then Oslo left")])
+        added += 1
+    assert added == 2
+    found = counts.result()
     assert [len(s) for document in found.beginning for s in document] == [3, 3]
     assert found.decisions["LOC"].evidence.capital_matches == 2
 
@@ -94,4 +94,4 @@ def test_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_type_that_is_not_wanted_is_not_decided(tmp_path: Path) -> None:
     policies = Policies.from_tables(labels={"FILM": ""})
     lexicon = compiled(tmp_path, {"FILM": ["Fargo"], "LOC": ["Oslo"]}, policies)
-    assert first_pass.prepare([lexicon], policies, []).decisions.keys() == {"LOC"}
+    assert FirstPass([lexicon], policies).result().decisions.keys() == {"LOC"}

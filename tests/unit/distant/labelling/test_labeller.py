@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
-from roster.distant.labelling.labeller import Labelled, Labeller
+from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled
+from roster.distant.labelling.labeller import Labeller
 from roster.distant.output.report import Report
 from roster.distant.settings import load_settings
 from roster.errors import DataError
@@ -448,14 +450,14 @@ def rows(labelled: Iterable[Labelled]) -> list[Any]:
 
 
 def test_workers_change_nothing(labeller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roster.distant.labelling.labeller.CHUNK_WORDS", 40)
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 40)
     texts = [f"Maria Lund met {n} people . Then Lund left Oslo on day {n} with Acme ." for n in range(60)]
     sentences = documents(texts)
     names = {"Maria Lund": "PER", "Lund": ["PER", "LOC"], "Oslo": "LOC", "Acme": "ORG"}
     made = labeller(sentences, names, conflicts={"ambiguous": "document"}, builtin=["CARDINAL"])
     outcomes = []
     for workers in (1, 2, 3):
-        made.forget()
+        made.reset_counts()
         report = Report()
         found = rows(report.follow(made.label(iter(sentences), workers)))
         report.finish(made)
@@ -465,18 +467,23 @@ def test_workers_change_nothing(labeller: Any, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_error_in_a_worker_is_raised_here(labeller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = labeller(documents(["Ada left."]), {"Ada": "PER"})
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 1)
+    sentences = documents(["Ada left."] * 9)
+    made = labeller(sentences, {"Ada": "PER"})
+    parent = os.getpid()
 
-    def broken(chunk: Any) -> Any:
-        raise ValueError("broken in a worker")
+    def broken(chunk: Any, labels: Any = ChunkLabeller.labels) -> Any:
+        if os.getpid() != parent:
+            raise ValueError("broken in a worker")
+        return labels(made.chunk_labeller, chunk)
 
-    monkeypatch.setattr(made, "_chunk", broken)
+    monkeypatch.setattr(ChunkLabeller, "labels", lambda self, chunk: broken(chunk))
     with pytest.raises(ValueError, match="broken in a worker"):
-        list(made.label(documents(["Ada left."]), 2))
+        list(made.label(sentences, 2))
 
 
 def test_a_reader_that_stops_early_leaves_no_process(labeller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roster.distant.labelling.labeller.CHUNK_WORDS", 10)
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 10)
     sentences = documents(["Ada left the town ."] * 200)
     labels = labeller(sentences, {"Ada": "PER"}).label(sentences, 2)
     next(labels)
@@ -489,7 +496,7 @@ def test_a_reader_that_stops_early_leaves_no_process(labeller: Any, monkeypatch:
 
 def test_labels_of_labels(labeller: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """One labeller's output is another's input, and each has workers of its own."""
-    monkeypatch.setattr("roster.distant.labelling.labeller.CHUNK_WORDS", 10)
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 10)
     sentences = documents(["Ada left the town of Oslo ."] * 20)
     people, places = labeller(sentences, {"Ada": "PER"}), labeller(sentences, {"Oslo": "LOC"})
     stream = (one.sentence for one in people.label(sentences, 2))

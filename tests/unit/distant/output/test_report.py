@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
-from roster.distant.labelling.labeller import Labelled
+from roster.distant.labelling.chunk_labeller import Labelled
 from roster.distant.labels import Labels
 from roster.distant.matching.conflicts import Reason
 from roster.distant.matching.mention import Label, Mention

@@ -24,9 +24,9 @@ def test_parts_where_the_format_allows_them(
     name: str, parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
-    whole = labels_module.write_parts
-    monkeypatch.setattr(labels_module, "write_parts", lambda *a, **k: calls.append(a) or whole(*a, **k))
-    monkeypatch.setattr("roster.distant.labelling.labeller.CHUNK_WORDS", 6)
+    whole = labels_module.write_shards
+    monkeypatch.setattr(labels_module, "write_shards", lambda *a, **k: calls.append(a) or whole(*a, **k))
+    monkeypatch.setattr("roster.distant.labelling.chunks.CHUNK_WORDS", 6)
     (tmp_path / "names.tsv").write_text("Ada Lund\tPER\n")
     # Every other text begins with a byte order mark, which only the top of a file must not lose.
     sentences = [

@@ -11,7 +11,7 @@ import pytest
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import FORMATS, read
 from roster.corpus.sentence import Sentence, Span
-from roster.distant.labelling.labeller import Labelled
+from roster.distant.labelling.chunk_labeller import Labelled
 from roster.distant.matching.mention import Label, Mention
 from roster.distant.output.report import Report
 from roster.distant.output.target import DEAD, MARK, Target

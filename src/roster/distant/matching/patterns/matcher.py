@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from roster.corpus.sentence import Sentence
 from roster.distant.matching.mention import Mention
@@ -24,10 +25,16 @@ class PatternMatcher:
     """
 
     def __init__(self, patterns: Sequence[Pattern], *, lang: str = "xx"):
+        self._arguments = patterns, lang
         self._regexes = [(p, p.word_regex()) for p in patterns if p.regex is not None]
         self._gate = gate([(p.regex, p.ignore_case) for p in patterns if p.regex is not None])
         self._tokens = [(p, p.token_pattern()) for p in patterns if p.tokens is not None]
         self._vocabulary = Vocabulary([t for _, t in self._tokens], lang) if self._tokens else None
+
+    def __reduce__(self) -> tuple[Callable[..., PatternMatcher], tuple[Sequence[Pattern]]]:
+        """Pickled as its arguments: compiled expressions cannot be pickled."""
+        patterns, lang = self._arguments
+        return partial(PatternMatcher, lang=lang), (patterns,)
 
     def mentions(self, sentence: Sentence) -> list[Mention]:
         """Every match of every pattern, from left to right, longer ones first."""

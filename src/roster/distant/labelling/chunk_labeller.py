@@ -1,0 +1,73 @@
+"""The labels of a chunk of documents, once everything that depends on the whole corpus is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from roster.corpus.sentence import Sentence, Span
+from roster.distant.labelling.chunks import Chunk, sentences_of
+from roster.distant.labelling.kb_matcher import KbMatcher
+from roster.distant.matching.conflicts import Ambiguous, Overlap, Resolved, resolve_document
+from roster.distant.matching.dictionary_matcher import Names
+from roster.distant.matching.mention import Label
+from roster.distant.matching.patterns import PatternMatcher
+from roster.distant.matching.refused_matches import Lost
+
+Labels = tuple[Label, ...]
+"""The labels of one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A sentence with its labels as spans, and the same labels with the mentions behind them."""
+
+    sentence: Sentence
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class ChunkLabeller:
+    """Runs the matchers over a chunk and resolves conflicts; worker processes get a copy."""
+
+    dictionaries: Names
+    patterns: PatternMatcher | None = None
+    kb: KbMatcher | None = None
+    overlap: Overlap = "longest"
+    ambiguous: Ambiguous = "drop"
+
+    def labels(self, chunk: Chunk) -> tuple[list[Labels], Lost]:
+        """The labels of each sentence, and counts of the matches that became none."""
+        sentences = list(sentences_of(chunk))
+        refused = Lost()
+        words = [sentence.words for sentence in sentences]
+        mentions = self.dictionaries.mentions(words, refused)
+        if self.patterns is not None:
+            for i, sentence in enumerate(sentences):
+                mentions[i] += self.patterns.mentions(sentence)
+        if self.kb is not None:
+            for of_sentence, more in zip(mentions, self.kb.mentions(sentences), strict=True):
+                of_sentence += more
+        resolved: list[Resolved] = []
+        at = 0
+        for document in chunk:
+            end = at + len(document)
+            pairs = list(zip(words[at:end], mentions[at:end], strict=True))
+            resolved += resolve_document(pairs, overlap=self.overlap, ambiguous=self.ambiguous)
+            at = end
+        refused.count_dropped(words, resolved)
+        return [tuple(one.labels) for one in resolved], refused
+
+    def label(self, chunk: Chunk, refused: Lost) -> Iterator[Labelled]:
+        """The sentences of a chunk with their labels; matches that became none are counted in `refused`."""
+        labels, of_chunk = self.labels(chunk)
+        refused.add(of_chunk)
+        return with_labels(chunk, labels)
+
+
+def with_labels(chunk: Iterable[Sequence[Sentence]], labels: Iterable[Labels]) -> Iterator[Labelled]:
+    """The sentences of a chunk with labels that were found for them, here or in a worker process."""
+    for sentence, of_sentence in zip(sentences_of(chunk), labels, strict=True):
+        spans = [Span(x.start, x.end, ",".join(x.types)) for x in of_sentence if x.types]
+        unknown = [Span(x.start, x.end, "") for x in of_sentence if not x.types]
+        yield Labelled(sentence.with_spans(spans, unknown), of_sentence)
