@@ -74,14 +74,16 @@ def write(
     scheme: Scheme = "BIO",
     *,
     labels: Labels | None = None,
+    first: int = 1,
 ) -> None:
     """Write sentences as they come; `path` is whole afterwards, or untouched after an error.
 
-    Without `format` the name decides. `labels` says which label file goes beside a file of lines.
+    Without `format` the name decides. `labels` says which label file goes beside a file of lines. `first` is
+    the number of the first sentence in messages.
     """
     path = Path(path)
     form = FORMATS[_known(format) if format else format_of_name(path)]
-    form.write(path, sentences, Options(_scheme(scheme), labels=labels))
+    form.write(path, sentences, Options(_scheme(scheme), labels=labels, first=first))
 
 
 def format_of_name(path: Path) -> str:

@@ -27,6 +27,8 @@ class Options:
     split: str | None = None
     labels: Labels | None = None
     comments: bool = False
+    first: int = 1
+    """The number of the first sentence to write, for messages; more than 1 for a part of a corpus."""
 
 
 @dataclass(frozen=True)

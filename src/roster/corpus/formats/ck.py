@@ -74,7 +74,7 @@ def _sentence(rows: list[Row], path: Path) -> Sentence:
 def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
     """Every sentence needs labels; one without entities has an empty list of them."""
     with writer(path) as put:
-        for number, sentence in enumerate(sentences, 1):
+        for number, sentence in enumerate(sentences, options.first):
             put(f"{START} O {NONE}\n")
             for word, label, tied in _chunks(sentence, path, number):
                 put(f"{plain(word, 'word', path=path, number=number)} {'O' if tied else 'I'} {label}\n")

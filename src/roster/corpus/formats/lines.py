@@ -138,8 +138,8 @@ def _write(text: Path | None, labels: Path, sentences: Iterable[Sentence], optio
     with ExitStack() as stack:
         put_text = stack.enter_context(writer(text)) if text else None
         put_tags = None
-        for number, sentence in enumerate(sentences, 1):
-            if number == 1 and (sentence.spans is not None or text is None):
+        for number, sentence in enumerate(sentences, options.first):
+            if number == options.first and (sentence.spans is not None or text is None):
                 put_tags = stack.enter_context(writer(labels))
             if put_text:
                 put_text(" ".join(plain(w, "word", path=path, number=number) for w in sentence.words) + "\n")

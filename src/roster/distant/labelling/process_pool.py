@@ -51,16 +51,16 @@ class ProcessPool(Generic[T, R]):
     Args:
         work: the function; the same result is expected in every process.
         size: number of processes; with 1, everything happens in this process.
-        start_method: of `multiprocessing`; by default `fork` on Linux and `spawn` elsewhere.
+        start_method: `fork` or `spawn`; by default `fork` on Linux and `spawn` elsewhere.
 
     >>> with ProcessPool(str.upper, 2) as pool:
     ...     list(pool.map(["a", "b", "c"]))
     ['A', 'B', 'C']
     """
 
-    def __init__(self, work: Callable[[T], R], size: int, *, start_method: str = START_METHOD):
+    def __init__(self, work: Callable[[T], R], size: int, *, start_method: str | None = None):
         self._work, self._size = work, size
-        self._context: Any = multiprocessing.get_context(start_method)
+        self._context: Any = multiprocessing.get_context(start_method or START_METHOD)
         self._workers: list[tuple[BaseProcess, Connection]] = []
 
     def __enter__(self) -> ProcessPool[T, R]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from roster.distant.labelling.process_pool import ProcessPool
 from roster.distant.matching.refused_matches import Lost
 from roster.distant.output.report import Report
 from roster.distant.output.target import Target
+from roster.errors import DataError
 from roster.files import atomic
 from roster.progress import bar
 from roster.scores import evaluate_sentences
@@ -65,11 +66,22 @@ class ShardWriter:
             if self.scored:
                 labelled = list(labelled)
                 spans = [one.sentence.spans or () for one in labelled]
-            here.write_sentences(
-                labelled, self.scheme, sources=self.sources, first=first, distant=self.target.folder
-            )
             paths = self.outputs(here)
+            try:
+                here.write_sentences(
+                    labelled, self.scheme, sources=self.sources, first=first, distant=self.target.folder
+                )
+            except DataError as error:
+                raise self._of_target(error, paths) from error
             return Shard(tuple(path.read_bytes() for path in paths), report, refused, tuple(spans))
+
+    def _of_target(self, error: DataError, paths: Sequence[Path]) -> DataError:
+        """The error with the path of the output, if it has the path of a file of this shard."""
+        finals = dict(zip(map(str, paths), self.outputs(self.target), strict=True))
+        if error.path not in finals:
+            return error
+        message = str(error).removeprefix(f"{error.path}: ")
+        return DataError(message, path=finals[error.path])
 
     def outputs(self, target: Target) -> list[Path]:
         """The files that are written for a target of this format."""

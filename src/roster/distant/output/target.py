@@ -69,7 +69,15 @@ class Target:
         first: int = 0,
         distant: bool = False,
     ) -> None:
-        """`first` is the number of the first sentence; `distant` says what a label file beside is called."""
+        """Writes labels and provenance, nothing else.
+
+        Args:
+            labelled: the sentences, or those of a part of the corpus.
+            scheme: tags to write, where the format has tags.
+            sources: also write where each label comes from.
+            first: the number of the first sentence in the corpus, from 0.
+            distant: a label file beside a text is called distant whatever the name of the text.
+        """
         keeps_empty = FORMATS[self.format].keeps_empty
         with ExitStack() as stack:
             file = stack.enter_context(atomic(self.provenance)) if sources else None
@@ -83,7 +91,14 @@ class Target:
                     number += bool(keeps_empty or one.sentence.words)
                     yield one.sentence
 
-            write(self.file, sentences(), self.format, scheme, labels="dist" if distant else None)
+            write(
+                self.file,
+                sentences(),
+                self.format,
+                scheme,
+                labels="dist" if distant else None,
+                first=first + 1,
+            )
 
     def tidy(self, sources: bool) -> None:
         """Removes what an earlier run left and this one did not write anew."""
