@@ -1,8 +1,8 @@
-"""Strings as flat arrays of pieces, the alphabet of matching.
+"""Strings as flat arrays of subtokens, the alphabet of matching.
 
-A piece is a run of letters and digits, or one other character. Names and the corpus's words are cut in the
+A subtoken is a run of letters and digits, or one other character. Names and the corpus's words are cut in the
 same way, so a name matches whatever tokenizer made the words: `U.S.` is `u . s .` as one word or as four.
-A piece is known by two hashes (96 bits) of its folded characters and by its shape, which says where its
+A subtoken is known by two hashes (96 bits) of its folded characters and by its shape, which says where its
 capitals are. Everything is computed for many strings at once.
 """
 
@@ -26,9 +26,9 @@ Unicode = Literal["NFKC", "NFC", "accents", "none"]
 SPACE, DROPPED, WORD, ATTACHED, SINGLE, MARK = range(6)
 # Kinds of case.
 CASELESS, LOWER, UPPER, UNCASED = range(4)  # digits and marks; letters with case; letters without
-# Shapes of pieces; all others are 3 or more, one for each pattern of capitals.
+# Shapes of subtokens; all others are 3 or more, one for each pattern of capitals.
 NO_CAPITAL, CAPITALISED, ALL_CAPITALS = range(3)
-# What is known of a piece's capitals, whatever its shape.
+# What is known of a subtoken's capitals, whatever its shape.
 HAS_CASE, HAS_CAPITAL, ONLY_CAPITALS, HAS_UNCASED = 1, 2, 4, 8
 
 EDGES = frozenset(".,;:!?\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2039\u203a")
@@ -41,12 +41,12 @@ _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """The pieces of n strings: those of string i are `starts[i]` to `starts[i + 1]`."""
+class Subtokens:
+    """The subtokens of n strings: those of string i are `starts[i]` to `starts[i + 1]`."""
 
     starts: Array  # int64 [n + 1]
     key: Array  # uint64, hash of the folded characters
-    check: Array  # uint32, a second hash: two pieces are the same if both agree
+    check: Array  # uint32, a second hash: two subtokens are the same if both agree
     shape: Array  # uint32
     case: Array  # uint8, HAS_CASE and so on
     kind: Array  # uint8: WORD, SINGLE or MARK
@@ -58,7 +58,7 @@ class Pieces:
 
     @property
     def owner(self) -> Array:
-        """The string of each piece."""
+        """The string of each subtoken."""
         return np.repeat(np.arange(len(self)), np.diff(self.starts))
 
 
@@ -124,12 +124,12 @@ def normalised(text: str, form: Unicode) -> str:
     return unicodedata.normalize(form, text)
 
 
-def cut(strings: Sequence[str], form: Unicode = "NFKC") -> Pieces:
-    """The pieces of each string.
+def to_subtokens(strings: Sequence[str], form: Unicode = "NFKC") -> Subtokens:
+    """The subtokens of each string.
 
-    >>> cut(["Swiss Bank", "AT&T", "..."]).starts.tolist()
+    >>> to_subtokens(["Swiss Bank", "AT&T", "..."]).starts.tolist()
     [0, 2, 5, 8]
-    >>> words, names = cut(["U.S."]), cut(["u. s ."])
+    >>> words, names = to_subtokens(["U.S."]), to_subtokens(["u. s ."])
     >>> bool((words.key == names.key).all()), words.shape.tolist(), names.shape.tolist()
     (True, [1, 0, 1, 0], [0, 0, 0, 0])
     """
@@ -161,9 +161,9 @@ def cut(strings: Sequence[str], form: Unicode = "NFKC") -> Pieces:
         nothing = np.zeros(0, np.uint64)
         small = nothing.astype(np.uint8)
         whole = nothing.astype(np.uint32)
-        return Pieces(starts, nothing, whole, whole, small, small, whole.astype(np.int32), whole)
+        return Subtokens(starts, nothing, whole, whole, small, small, whole.astype(np.int32), whole)
 
-    # Only solid characters belong to pieces; with the spaces gone the pieces lie side by side.
+    # Only solid characters belong to subtokens; with the spaces gone the subtokens lie side by side.
     place = np.cumsum(solid) - 1
     first = place[at]
     chars = chars[solid]
@@ -188,9 +188,9 @@ def cut(strings: Sequence[str], form: Unicode = "NFKC") -> Pieces:
     shape[capitals == 0] = NO_CAPITAL
     known = (letters > 0) * HAS_CASE + (capitals > 0) * HAS_CAPITAL
     known = known + ((capitals == letters) & (letters > 0)) * ONLY_CAPITALS + uncased * HAS_UNCASED
-    pieces = kind[at]
-    pieces[pieces == ATTACHED] = WORD
-    return Pieces(starts, key, check, shape, known.astype(np.uint8), pieces, length, folded[first])
+    subtokens = kind[at]
+    subtokens[subtokens == ATTACHED] = WORD
+    return Subtokens(starts, key, check, shape, known.astype(np.uint8), subtokens, length, folded[first])
 
 
 def _powers(length: int) -> tuple[Array, Array]:
@@ -212,11 +212,11 @@ def _power_table(size: int) -> tuple[Array, Array]:
 
 
 def sequence_hash(key: Array, starts: Array, ends: Array) -> Array:
-    """One hash for each stretch `starts[i]` to `ends[i]` (not empty) of a row of piece hashes."""
+    """One hash for each stretch `starts[i]` to `ends[i]` (not empty) of a row of subtoken hashes."""
     hashes = np.zeros(len(starts), np.uint64)
     for at in range(0, len(starts), 1 << 16):  # by parts, because of what it takes in between
         first, length = starts[at : at + (1 << 16)], (ends - starts)[at : at + (1 << 16)]
-        index, begins = stretches(first, length)
+        index, begins = flat_ranges(first, length)
         mixed = key[index]
         mixed = (mixed ^ (mixed >> np.uint64(29))) * _SECOND
         powers = _powers(int(length.max()))[0]
@@ -225,10 +225,10 @@ def sequence_hash(key: Array, starts: Array, ends: Array) -> Array:
     return hashes
 
 
-def stretches(first: Array, length: Array) -> tuple[Array, Array]:
+def flat_ranges(first: Array, length: Array) -> tuple[Array, Array]:
     """The indices `first[i]`, `first[i] + 1`, ... of all stretches in a row, and where each begins in it.
 
-    >>> [a.tolist() for a in stretches(np.array([7, 2]), np.array([1, 3]))]
+    >>> [a.tolist() for a in flat_ranges(np.array([7, 2]), np.array([1, 3]))]
     [[7, 2, 3, 4], [0, 1]]
     """
     ends = np.cumsum(length)

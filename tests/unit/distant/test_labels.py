@@ -84,7 +84,7 @@ def test_the_corpus_is_read_once_to_count_and_once_to_write(
 def test_counting_reads_no_more_than_it_needs(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roster.distant.labelling.first_pass.SAMPLE_WORDS", 50)
+    monkeypatch.setattr("roster.distant.labelling.first_pass.COMMON_WORDS_SAMPLE", 50)
     (tmp_path / "names.tsv").write_text("Oslo\tLOC\n", encoding="utf-8")
     counted = Counted(corpus)
     labels = Labels(counted, load_settings(dictionaries=[tmp_path / "names.tsv"]))

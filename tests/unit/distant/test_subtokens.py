@@ -1,4 +1,4 @@
-"""Pieces against a slow, independent way to find them."""
+"""Subtokens against a slow, independent way to find them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from roster.distant.subtokens import (
     MARK,
     NO_CAPITAL,
     ONLY_CAPITALS,
-    cut,
     normalised,
     sequence_hash,
+    to_subtokens,
 )
 
 TEXT = st.text(st.sampled_from("aBcÉé9 .'-&\n\t_ßσςΣ"), max_size=12)
@@ -43,17 +43,19 @@ def slow_pieces(text: str) -> list[str]:
 
 @given(st.lists(TEXT, max_size=6))
 def test_same_pieces_as_the_slow_way(texts: list[str]) -> None:
-    pieces = cut(texts)
+    subtokens = to_subtokens(texts)
     expected = [slow_pieces(text) for text in texts]
-    assert np.diff(pieces.starts).tolist() == [len(found) for found in expected]
-    assert pieces.length.tolist() == [len(piece) for found in expected for piece in found]
-    assert [chr(c) for c in pieces.first] == [piece[0].casefold() for found in expected for piece in found]
+    assert np.diff(subtokens.starts).tolist() == [len(found) for found in expected]
+    assert subtokens.length.tolist() == [len(subtoken) for found in expected for subtoken in found]
+    assert [chr(c) for c in subtokens.first] == [
+        subtoken[0].casefold() for found in expected for subtoken in found
+    ]
 
 
 @given(TEXT, TEXT)
 def test_hashes_agree_exactly_where_folded_pieces_do(a: str, b: str) -> None:
-    left, right = cut([a]), cut([b])
-    folded = [[piece.casefold() for piece in slow_pieces(text)] for text in (a, b)]
+    left, right = to_subtokens([a]), to_subtokens([b])
+    folded = [[subtoken.casefold() for subtoken in slow_pieces(text)] for text in (a, b)]
     same = folded[0] == folded[1]
     assert (left.key.tolist() == right.key.tolist()) == same
     assert (left.check.tolist() == right.check.tolist()) == same
@@ -61,9 +63,9 @@ def test_hashes_agree_exactly_where_folded_pieces_do(a: str, b: str) -> None:
 
 @given(TEXT, TEXT)
 def test_shapes_tell_apart_what_case_tells_apart(a: str, b: str) -> None:
-    left, right = cut([a]), cut([b])
+    left, right = to_subtokens([a]), to_subtokens([b])
     if left.key.tolist() == right.key.tolist():
-        spelt = [[piece.replace("ς", "σ") for piece in slow_pieces(text)] for text in (a, b)]
+        spelt = [[subtoken.replace("ς", "σ") for subtoken in slow_pieces(text)] for text in (a, b)]
         assert (left.shape.tolist() == right.shape.tolist()) == (spelt[0] == spelt[1])
 
 
@@ -81,45 +83,45 @@ def test_shapes_tell_apart_what_case_tells_apart(a: str, b: str) -> None:
     ],
 )
 def test_shape_and_case(text: str, shape: int, case: int) -> None:
-    pieces = cut([text])
-    assert (pieces.shape.tolist(), pieces.case.tolist()) == ([shape], [case])
+    subtokens = to_subtokens([text])
+    assert (subtokens.shape.tolist(), subtokens.case.tolist()) == ([shape], [case])
 
 
 def test_mixed_shapes_differ() -> None:
-    assert len(set(cut(["iPhone", "IPhone", "iPHone", "iphonE", "McLeod"]).shape.tolist())) == 5
+    assert len(set(to_subtokens(["iPhone", "IPhone", "iPHone", "iphonE", "McLeod"]).shape.tolist())) == 5
 
 
 def test_every_ideograph_is_a_piece() -> None:
-    pieces = cut(["東京タワー Tower"])
-    assert len(pieces.key) == 6
-    assert (pieces.kind != MARK).all()
+    subtokens = to_subtokens(["東京タワー Tower"])
+    assert len(subtokens.key) == 6
+    assert (subtokens.kind != MARK).all()
 
 
 def test_joiners_are_not_there() -> None:
-    assert cut(["Zu\u00adrich"]).key.tolist() == cut(["Zurich"]).key.tolist()
+    assert to_subtokens(["Zu\u00adrich"]).key.tolist() == to_subtokens(["Zurich"]).key.tolist()
 
 
 def test_normal_forms() -> None:
     composed, loose, ligature = "Café", "Cafe\u0301", "Caﬁ"
-    assert cut([composed]).key.tolist() == cut([loose]).key.tolist()
-    assert cut([composed], "none").key.tolist() != cut([loose], "none").key.tolist()
-    assert cut([ligature]).key.tolist() == cut(["Cafi"]).key.tolist()
-    assert cut([ligature], "NFC").key.tolist() != cut(["Cafi"], "NFC").key.tolist()
-    assert cut([composed], "accents").key.tolist() == cut(["Cafe"], "accents").key.tolist()
+    assert to_subtokens([composed]).key.tolist() == to_subtokens([loose]).key.tolist()
+    assert to_subtokens([composed], "none").key.tolist() != to_subtokens([loose], "none").key.tolist()
+    assert to_subtokens([ligature]).key.tolist() == to_subtokens(["Cafi"]).key.tolist()
+    assert to_subtokens([ligature], "NFC").key.tolist() != to_subtokens(["Cafi"], "NFC").key.tolist()
+    assert to_subtokens([composed], "accents").key.tolist() == to_subtokens(["Cafe"], "accents").key.tolist()
     assert normalised("\ufb01", "NFC") == "\ufb01"
 
 
 def test_long_pieces_and_line_breaks_inside() -> None:
     long = "x" * 5000
-    pieces = cut([long, "a\nb", ""])
-    assert pieces.starts.tolist() == [0, 1, 3, 3]
-    assert pieces.key[0] != cut(["x" * 4999]).key[0]
+    subtokens = to_subtokens([long, "a\nb", ""])
+    assert subtokens.starts.tolist() == [0, 1, 3, 3]
+    assert subtokens.key[0] != to_subtokens(["x" * 4999]).key[0]
 
 
 def test_nothing() -> None:
-    assert cut([]).starts.tolist() == [0]
-    assert cut(["", " \u3000"]).starts.tolist() == [0, 0, 0]
-    assert len(cut(["", ""]).key) == 0
+    assert to_subtokens([]).starts.tolist() == [0]
+    assert to_subtokens(["", " \u3000"]).starts.tolist() == [0, 0, 0]
+    assert len(to_subtokens(["", ""]).key) == 0
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4), min_size=1, max_size=8))

@@ -1,4 +1,4 @@
-"""From dictionary files to a lexicon on disk: numbers for pieces, names once each, automata.
+"""From dictionary files to a lexicon on disk: numbers for subtokens, names once each, automata.
 
 What is finished goes to disk at once, and arrays are let go as soon as possible: two million entries compile
 in half a gigabyte.
@@ -33,10 +33,16 @@ from roster.distant.compiling.numbering import (
     starts_of,
 )
 from roster.distant.entries import Batch, read_entries
-from roster.distant.policy.entry_stats import Writing, WritingCounter, flags_of, held, revived
-from roster.distant.policy.filters import LIVE, Filter, judged
+from roster.distant.policy.entry_stats import (
+    EntryStats,
+    EntryStatsCounter,
+    deferred,
+    entry_flags,
+    filter_again,
+)
+from roster.distant.policy.filters import LIVE, Filter, filter_names
 from roster.distant.policy.policies import Policies
-from roster.distant.subtokens import EDGES, Array, Pieces, Unicode, cut, stretches
+from roster.distant.subtokens import EDGES, Array, Subtokens, Unicode, flat_ranges, to_subtokens
 from roster.errors import DataError
 from roster.files import atomic_folder, write_json
 
@@ -82,7 +88,7 @@ def allow_lists(policies: Policies) -> dict[str, tuple[str, ...]]:
 
 
 class _Table:
-    """Grows by batches; `compiled` numbers the pieces and builds the automata."""
+    """Grows by batches; `compiled` numbers the subtokens and builds the automata."""
 
     def __init__(self, policies: Policies, form: Unicode):
         self.policies, self.form = policies, form
@@ -93,8 +99,8 @@ class _Table:
         self.columns: dict[str, list[Array]] = {}
         self.size = 0
         self.broken = _Broken()
-        self.writing = WritingCounter(form)
-        self.held: list[tuple[int, str, int]] = []  # entry, surface, kind
+        self.entry_stats = EntryStatsCounter(form)
+        self.deferred: list[tuple[int, str, int]] = []  # entry, surface, kind
 
     def add(self, batch: Batch, source: str, priority: int) -> None:
         if source not in self.sources:
@@ -126,21 +132,21 @@ class _Table:
             surfaces=np.frombuffer(b"".join(blob), np.uint8),
             surface_lengths=np.fromiter(map(len, blob), np.int32, len(blob)),
         )
-        pieces = cut(batch.surfaces, self.form)
-        reason, flags, first, last = judged(pieces, kind, self.filters)
-        flags |= flags_of(pieces)
-        self.writing.add(pieces, kind, flags, reason)
+        subtokens = to_subtokens(batch.surfaces, self.form)
+        reason, flags, first, last = filter_names(subtokens, kind, self.filters)
+        flags |= entry_flags(subtokens)
+        self.entry_stats.add(subtokens, kind, flags, reason)
         self._put(entry_reason=reason, entry_flags=flags)
-        for i in held(reason, kind, self.filters).tolist():
-            self.held.append((i + self.size, batch.surfaces[i], int(kind[i])))
+        for i in deferred(reason, kind, self.filters).tolist():
+            self.deferred.append((i + self.size, batch.surfaces[i], int(kind[i])))
         live = np.flatnonzero(reason == LIVE)
-        self._put_live(batch.surfaces, pieces, kind, live, first, last, np.arange(len(kind)) + self.size)
+        self._put_live(batch.surfaces, subtokens, kind, live, first, last, np.arange(len(kind)) + self.size)
         self.size += len(kind)
 
     def _put_live(
         self,
         surfaces: Sequence[str],
-        pieces: Pieces,
+        subtokens: Subtokens,
         kind: Array,
         live: Array,
         first: Array,
@@ -148,41 +154,43 @@ class _Table:
         entry: Array,
     ) -> None:
         """The forms of those entries that can match."""
-        self._put_forms(pieces, first[live], last[live], entry[live])
+        self._put_forms(subtokens, first[live], last[live], entry[live])
         plural = np.array([f.policy.plural for f in self.filters], bool)[kind[live]]
         if plural.any():
             chosen = live[plural]
-            more = cut([plural_of(surfaces[i].rstrip("".join(EDGES))) for i in chosen.tolist()], self.form)
-            _, _, first, last = judged(more, kind[chosen], self.filters)
+            more = to_subtokens(
+                [plural_of(surfaces[i].rstrip("".join(EDGES))) for i in chosen.tolist()], self.form
+            )
+            _, _, first, last = filter_names(more, kind[chosen], self.filters)
             self._put_forms(more, first, last, entry[chosen], any_last=True)
 
-    def _revive(self) -> list[Writing]:
+    def _put_deferred(self) -> list[EntryStats]:
         """Short names and stop-words of types that are about such names get their forms after all."""
-        writing = self.writing.result(len(self.kinds))
-        if self.held:
-            rows, surfaces, kinds = zip(*self.held, strict=True)
+        entry_stats = self.entry_stats.result(len(self.kinds))
+        if self.deferred:
+            rows, surfaces, kinds = zip(*self.deferred, strict=True)
             entry, kind = np.array(rows), np.array(kinds)
-            pieces = cut(surfaces, self.form)
-            reason, _, first, last = revived(pieces, kind, self.filters, writing)
+            subtokens = to_subtokens(surfaces, self.form)
+            reason, _, first, last = filter_again(subtokens, kind, self.filters, entry_stats)
             (column,) = self.columns["entry_reason"] = [np.concatenate(self.columns["entry_reason"])]
             column[entry] = reason
             live = np.flatnonzero(reason == LIVE)
-            self._put_live(surfaces, pieces, kind, live, first, last, entry)
-        return writing
+            self._put_live(surfaces, subtokens, kind, live, first, last, entry)
+        return entry_stats
 
     def _put_forms(
-        self, pieces: Pieces, first: Array, last: Array, entry: Array, any_last: bool = False
+        self, subtokens: Subtokens, first: Array, last: Array, entry: Array, any_last: bool = False
     ) -> None:
         length = last - first
-        index, begins = stretches(first, length)
-        shape = pieces.shape[index]
+        index, begins = flat_ranges(first, length)
+        shape = subtokens.shape[index]
         if any_last:
             shape[begins + length - 1] = ANY_SHAPE
         self._put(
             form_entry=entry.astype(np.int32),
             form_length=length.astype(np.int32),
-            key=pieces.key[index],
-            check=pieces.check[index],
+            key=subtokens.key[index],
+            check=subtokens.check[index],
             shape=shape,
         )
 
@@ -191,7 +199,7 @@ class _Table:
             self.columns.setdefault(name, []).append(column)
 
     def _take(self, name: str, dtype: Any) -> Array:
-        """A column in one piece; what it was made of is let go."""
+        """A column as one array; the arrays it was made of are freed."""
         parts = self.columns.pop(name, [])
         return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
@@ -199,7 +207,7 @@ class _Table:
         """The compiled lexicon. What is finished goes to disk at once, since building automata needs room."""
         import daachorse
 
-        writing = self._revive()
+        entry_stats = self._put_deferred()
 
         def put(name: str, array: Array) -> None:
             np.save(folder / f"{name}.npy", array)
@@ -221,7 +229,7 @@ class _Table:
         put("shape_starts", sorted_starts)
         put("shapes", gathered(self._take("shape", np.uint32), starts, by_name))
         same_names(gathered(numbers, starts, by_name), sorted_starts, name_of)
-        # A name of one piece needs no automaton, only a place in a table.
+        # A name of one subtoken needs no automaton, only a place in a table.
         singles = int((length[names] == 1).sum())
         single = np.full(len(vocabulary) + 1, -1, np.int32)
         single[numbers[starts[names[:singles]]]] = np.arange(singles)
@@ -241,7 +249,7 @@ class _Table:
         about = {
             "form": self.form,
             "kinds": list(self.kinds),
-            "writing": [asdict(counts) for counts in writing],
+            "writing": [asdict(counts) for counts in entry_stats],
             "sources": list(self.sources),
             "priorities": self.priorities,
             "automata": automata,

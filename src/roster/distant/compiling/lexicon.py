@@ -1,6 +1,6 @@
 """Dictionaries, compiled: an Aho-Corasick automaton over words, and a table of the entries behind it.
 
-Every distinct piece of the names has a number, written as three or four bytes of which only the first is
+Every distinct subtoken of the names has a number, written as three or four bytes of which only the first is
 below 128; a name is the row of its numbers. The automaton (daachorse, a double array) runs over the same
 bytes of the text, so it makes a few steps for each word and can only match whole words. Several automata
 share the names of a large dictionary: building one takes much more memory than keeping it.
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from roster.distant.policy.entry_stats import Writing
+from roster.distant.policy.entry_stats import EntryStats
 from roster.distant.policy.filters import REASONS
-from roster.distant.subtokens import Array, Pieces, Unicode
+from roster.distant.subtokens import Array, Subtokens, Unicode
 
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
 """Stands for the shape of a word that may have any: the last one of a plural."""
@@ -65,7 +65,7 @@ class Lexicon:
     automata: tuple[Any, ...] = field(repr=False)
     automaton_size: int
     """Names in each automaton but the last."""
-    writing: tuple[Writing, ...] = ()
+    entry_stats: tuple[EntryStats, ...] = ()
     """How the entries of each kind are written."""
     broken: tuple[int, tuple[str, ...]] = (0, ())
     """Lines that were skipped because they could not be read: how many, and what is wrong with the first."""
@@ -105,21 +105,21 @@ class Lexicon:
 
     @cached_property
     def singles(self) -> int:
-        """The first names are those of one piece."""
+        """The first names are those of one subtoken."""
         return int(self.arrays["single"].max(initial=-1)) + 1
 
     @cached_property
     def code_width(self) -> int:
         return code_width(len(self.arrays["vocabulary"]))
 
-    def numbers(self, pieces: Pieces) -> Array:
-        """The number of each piece, 0 for one that no name has."""
+    def numbers(self, subtokens: Subtokens) -> Array:
+        """The number of each subtoken, 0 for one that no name has."""
         known, check = self.arrays["vocabulary"], self.arrays["vocabulary_check"]
         if not len(known):
-            return np.zeros(len(pieces.key), np.int32)
-        at = np.searchsorted(known, pieces.key)
+            return np.zeros(len(subtokens.key), np.int32)
+        at = np.searchsorted(known, subtokens.key)
         at[at == len(known)] = 0
-        same = (known[at] == pieces.key) & (check[at] == pieces.check)
+        same = (known[at] == subtokens.key) & (check[at] == subtokens.check)
         return np.where(same, at + 1, 0).astype(np.int32)
 
     def codes(self, numbers: Array) -> bytes:
@@ -130,7 +130,7 @@ PAIR_BITS = 26
 
 
 def pair_hash(first: Array, second: Array) -> Array:
-    """Where in the table of pairs two neighbouring pieces have their bit."""
+    """Where in the table of pairs two neighbouring subtokens have their bit."""
     mixed = (first.astype(np.uint64) << np.uint64(32) | second.astype(np.uint64)) * np.uint64(
         0x9E3779B97F4A7C15
     )
@@ -191,7 +191,7 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
         arrays,
         automata,
         about["automaton_size"],
-        tuple(Writing(**counts) for counts in about["writing"]),
+        tuple(EntryStats(**counts) for counts in about["writing"]),
         (about["broken"][0], tuple(about["broken"][1])),
         folder if mapped else None,
     )

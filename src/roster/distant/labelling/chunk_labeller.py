@@ -9,10 +9,10 @@ from roster.corpus.sentence import Sentence, Span
 from roster.distant.labelling.chunks import Chunk, sentences_of
 from roster.distant.labelling.kb_matcher import KbMatcher
 from roster.distant.matching.conflicts import Ambiguous, Overlap, Resolved, resolve_document
-from roster.distant.matching.dictionary_matcher import Names
+from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.mention import Label
 from roster.distant.matching.patterns import PatternMatcher
-from roster.distant.matching.refused_matches import Lost
+from roster.distant.matching.refused_matches import RefusedMatches
 
 Labels = tuple[Label, ...]
 """The labels of one sentence."""
@@ -30,16 +30,16 @@ class Labelled:
 class ChunkLabeller:
     """Runs the matchers over a chunk and resolves conflicts; worker processes get a copy."""
 
-    dictionaries: Names
+    dictionaries: DictionaryMatcher
     patterns: PatternMatcher | None = None
     kb: KbMatcher | None = None
     overlap: Overlap = "longest"
     ambiguous: Ambiguous = "drop"
 
-    def labels(self, chunk: Chunk) -> tuple[list[Labels], Lost]:
+    def labels(self, chunk: Chunk) -> tuple[list[Labels], RefusedMatches]:
         """The labels of each sentence, and counts of the matches that became none."""
         sentences = list(sentences_of(chunk))
-        refused = Lost()
+        refused = RefusedMatches()
         words = [sentence.words for sentence in sentences]
         mentions = self.dictionaries.mentions(words, refused)
         if self.patterns is not None:
@@ -58,7 +58,7 @@ class ChunkLabeller:
         refused.count_dropped(words, resolved)
         return [tuple(one.labels) for one in resolved], refused
 
-    def label(self, chunk: Chunk, refused: Lost) -> Iterator[Labelled]:
+    def label(self, chunk: Chunk, refused: RefusedMatches) -> Iterator[Labelled]:
         """The sentences of a chunk with their labels; matches that became none are counted in `refused`."""
         labels, of_chunk = self.labels(chunk)
         refused.add(of_chunk)

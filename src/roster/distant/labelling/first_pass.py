@@ -13,24 +13,24 @@ import numpy as np
 
 from roster.distant.compiling.lexicon import Lexicon
 from roster.distant.labelling.chunks import Chunk, sentences_of
-from roster.distant.matching.corpus_stats import Survey
-from roster.distant.matching.dictionary_matcher import Names, slices
+from roster.distant.matching.corpus_stats import CorpusStatsCounter
+from roster.distant.matching.dictionary_matcher import DictionaryMatcher, slices
 from roster.distant.policy.decision import Decision, TextCase, decide, decide_whole
 from roster.distant.policy.policies import AUTO, Policies
 
-SAMPLE_WORDS = 500_000
+COMMON_WORDS_SAMPLE = 500_000
 """Words that are read to learn which words are common; after that many, more change little."""
-SURVEY_WORDS = 200_000
+CORPUS_STATS_SAMPLE = 200_000
 """Words that are read to learn how the text writes the names of each type."""
 BEGINNING_WORDS = 25_000
 """Words that are kept and labelled beforehand: labels under other policies, matches inside longer names."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class FirstPassResult:
     """The matcher for the second pass, what was decided for each type, and the beginning of the text."""
 
-    matcher: Names
+    matcher: DictionaryMatcher
     decisions: dict[str, Decision]
     beginning: Chunk
 
@@ -40,8 +40,8 @@ class FirstPass:
 
     def __init__(self, lexicons: Sequence[Lexicon], policies: Policies):
         self._lexicons, self._policies = lexicons, policies
-        self._matchers = Names(lexicons, policies).matchers
-        self._surveys = [Survey(matcher) for matcher in self._matchers]
+        self._matchers = DictionaryMatcher(lexicons, policies).matchers
+        self._stats = [CorpusStatsCounter(matcher) for matcher in self._matchers]
         self._counts = [np.zeros((2, len(matcher.common)), np.int64) for matcher in self._matchers]
         self._beginning: Chunk = []
         self._words = self._kept = 0
@@ -49,7 +49,7 @@ class FirstPass:
     @property
     def done(self) -> bool:
         """Whether enough words were counted."""
-        return self._words >= SAMPLE_WORDS
+        return self._words >= COMMON_WORDS_SAMPLE
 
     def add(self, chunk: Chunk) -> None:
         """Counts the words of some documents."""
@@ -57,34 +57,34 @@ class FirstPass:
             self._beginning += (some := _first_words(chunk, BEGINNING_WORDS - self._kept))
             self._kept += sum(map(len, sentences_of(some)))
         for _, part in slices([sentence.words for sentence in sentences_of(chunk)]):
-            for matcher, survey, count in zip(self._matchers, self._surveys, self._counts, strict=True):
+            for matcher, counter, count in zip(self._matchers, self._stats, self._counts, strict=True):
                 count += matcher.count(part)
-                if self._words < SURVEY_WORDS:
-                    survey.add(part)
+                if self._words < CORPUS_STATS_SAMPLE:
+                    counter.add(part)
             self._words += sum(map(len, part))
 
-    def result(self) -> Prepared:
+    def result(self) -> FirstPassResult:
         """Decides what is `auto`, with the reasons."""
         common = [np.asarray(lower > capital) for lower, capital in self._counts]
         decisions = self._decisions()
         policies = self._policies.with_decided({kind: d.policy for kind, d in decisions.items()})
-        matcher = Names(self._lexicons, policies, common)
+        matcher = DictionaryMatcher(self._lexicons, policies, common)
         if any(d.policy.whole == AUTO for d in decisions.values()):
             inside = matcher.inside_longer([sentence.words for sentence in sentences_of(self._beginning)])
             decisions = {kind: decide_whole(d, *inside.get(kind, (0, 0))) for kind, d in decisions.items()}
             policies = policies.with_decided({kind: d.policy for kind, d in decisions.items()})
-            matcher = Names(self._lexicons, policies, common)
-        return Prepared(matcher, decisions, self._beginning)
+            matcher = DictionaryMatcher(self._lexicons, policies, common)
+        return FirstPassResult(matcher, decisions, self._beginning)
 
     def _decisions(self) -> dict[str, Decision]:
         """For every type with a label that has entries."""
-        text = self._surveys[0].text() if self._surveys else TextCase()
+        text = self._stats[0].text_case() if self._stats else TextCase()
         decisions = {}
-        for lexicon, survey in zip(self._lexicons, self._surveys, strict=True):
-            rows = zip(lexicon.kinds, lexicon.writing, survey.evidence(), strict=True)
-            for kind, writing, evidence in rows:
-                if writing.entries and self._policies.label(kind) is not None:
-                    decisions[kind] = decide(self._policies.of(kind), writing, evidence, text)
+        for lexicon, counter in zip(self._lexicons, self._stats, strict=True):
+            rows = zip(lexicon.kinds, lexicon.entry_stats, counter.result(), strict=True)
+            for kind, entry_stats, corpus_stats in rows:
+                if entry_stats.entries and self._policies.label(kind) is not None:
+                    decisions[kind] = decide(self._policies.of(kind), entry_stats, corpus_stats, text)
         return decisions
 
 

@@ -14,9 +14,9 @@ from roster.distant.labelling.chunks import Chunk, Corpus, chunks
 from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.labelling.kb_matcher import CandidateNames
 from roster.distant.labelling.process_pool import ProcessPool
-from roster.distant.matching.dictionary_matcher import Names
+from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.patterns import PatternMatcher
-from roster.distant.matching.refused_matches import Lost
+from roster.distant.matching.refused_matches import RefusedMatches
 from roster.distant.policy.decision import Decision
 from roster.distant.settings import Settings
 from roster.progress import bar
@@ -36,7 +36,7 @@ class Labeller:
     ):
         self.settings = settings
         self.lexicons = load_lexicons(settings.sources, settings.policies, cache, log=log)
-        self.lost = Lost()
+        self.refused_matches = RefusedMatches()
         """Counts of matches that became no label, since the last `reset_counts`."""
         self.decisions: dict[str, Decision] = {}
         """By type of the dictionaries: how its names are matched, and why; empty before `prepare`."""
@@ -45,7 +45,7 @@ class Labeller:
         self.kb_types: tuple[str, ...] = ()
         """Types that the knowledge base can give; empty without one and before `prepare`."""
         self.chunk_labeller = ChunkLabeller(
-            Names(self.lexicons, settings.policies),
+            DictionaryMatcher(self.lexicons, settings.policies),
             PatternMatcher(settings.patterns) if settings.patterns else None,
             overlap=settings.overlap,
             ambiguous=settings.ambiguous,
@@ -79,7 +79,7 @@ class Labeller:
 
     def reset_counts(self) -> None:
         """Sets the counts of matches that became no label to zero, before another pass."""
-        self.lost = Lost()
+        self.refused_matches = RefusedMatches()
 
     def label(self, corpus: Corpus | Iterable[Sentence], workers: int = 1) -> Iterator[Labelled]:
         """Each sentence with its labels, in order; the same for any number of worker processes.
@@ -95,7 +95,7 @@ class Labeller:
 
         with ProcessPool(self.chunk_labeller.labels, workers) as pool:
             for labels, refused in pool.map(remembered()):
-                self.lost.add(refused)
+                self.refused_matches.add(refused)
                 yield from with_labels(waiting.popleft(), labels)
 
     def of_dictionaries(self, case: str | None = None) -> ChunkLabeller:
@@ -104,5 +104,5 @@ class Labeller:
         if case is not None:
             policies = self.settings.policies
             others = {kind: replace(policies.of(kind), case=case) for kind in self.decisions}
-            matcher = Names(self.lexicons, policies.with_decided(others), matcher.common)
+            matcher = DictionaryMatcher(self.lexicons, policies.with_decided(others), matcher.common)
         return replace(self.chunk_labeller, dictionaries=matcher, patterns=None, kb=None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from roster.distant.matching.candidates import rule_candidates
 
 
-class Runs:
+class CapitalRuns:
     """The runs of capitalised words of a sentence, and whether a match is cut out of one."""
 
     def __init__(self, words: Sequence[str]):
@@ -17,7 +17,7 @@ class Runs:
             self._run[start:end] = [number] * (end - start)
         self._parts: frozenset[tuple[int, int]] | None = None
 
-    def cut(self, start: int, end: int) -> bool:
+    def is_cut(self, start: int, end: int) -> bool:
         """Whether the run goes on before or after; its parts at titles and connectors may stand alone."""
         run = self._run
         before = run[start] >= 0 and run[start] == run[start - 1]

@@ -10,7 +10,7 @@ ACRONYM = 4
 """Capitals up to this many letters may be an acronym: `IT` is not the film `It`."""
 
 
-class Signs:
+class CaseEvidence:
     """What the case of the words says of stretches of them, for many stretches at once."""
 
     def __init__(self, case: Array, letters: Array, telling: Array, common: Array):

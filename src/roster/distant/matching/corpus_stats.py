@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from roster.distant.matching.case_evidence import any_in, running_sums
 from roster.distant.matching.matcher import Matcher
-from roster.distant.matching.text_arrays import Text
+from roster.distant.matching.text_arrays import TextArrays
 from roster.distant.matching.word_table import INSIDE
-from roster.distant.policy.decision import Evidence, Found, TextCase
+from roster.distant.policy.decision import CaseCounts, CorpusStats, TextCase
 from roster.distant.policy.entry_stats import ACRONYM, LOWER, PHRASE
-from roster.distant.subtokens import CAPITALISED, HAS_CAPITAL, HAS_CASE, Array, stretches
+from roster.distant.subtokens import CAPITALISED, HAS_CAPITAL, HAS_CASE, Array, flat_ranges
 
 
-class Survey:
+class CorpusStatsCounter:
     """Counts for the types of one lexicon, over some sentences."""
 
     def __init__(self, matcher: Matcher):
@@ -25,7 +25,7 @@ class Survey:
         self._cased = self._capitals = 0
 
     def add(self, sentences: Sequence[Sequence[str]]) -> None:
-        text = self._matcher.read(sentences)
+        text = self._matcher.arrays_of(sentences)
         cased, capital = (text.case & HAS_CASE) > 0, (text.case & HAS_CAPITAL) > 0
         word = cased & (text.letters > 1)  # "i" and initials say little
         self._cased += int(word.sum())
@@ -39,10 +39,10 @@ class Survey:
         shown = any_in(telling, start, end)
         self._capital += np.bincount(entry[shown], minlength=len(self._capital)).astype(np.int32)
 
-    def text(self) -> TextCase:
+    def text_case(self) -> TextCase:
         return TextCase(self._cased, self._capitals)
 
-    def evidence(self) -> list[Evidence]:
+    def result(self) -> list[CorpusStats]:
         """For each kind of the lexicon."""
         arrays = self._matcher.lexicon.arrays
         # An acronym in lower case is another word.
@@ -50,33 +50,26 @@ class Survey:
         kind, flags = arrays["entry_kind"][seen], arrays["entry_flags"][seen]
         lower, capital = self._lower[seen], self._capital[seen]
         size = len(self._matcher.lexicon.kinds)
-        found: list[list[Found]] = []
+        found: list[list[CaseCounts]] = []
         for listed_lower in (True, False):
             for phrase in (False, True):
                 these = ((flags & LOWER > 0) == listed_lower) & ((flags & PHRASE > 0) == phrase)
                 small = np.bincount(kind[these & (lower > capital)], minlength=size).tolist()
                 large = np.bincount(kind[these & (capital > lower)], minlength=size).tolist()
-                found.append([Found(*counts) for counts in zip(small, large, strict=True)])
+                found.append([CaseCounts(*counts) for counts in zip(small, large, strict=True)])
         listed = np.where(flags & LOWER > 0, lower, 0)
         lower_matches = np.bincount(kind, listed, minlength=size).astype(int).tolist()
         capital_matches = np.bincount(kind, capital, minlength=size).astype(int).tolist()
         columns = (*found, lower_matches, capital_matches)
-        return [Evidence(*row) for row in zip(*columns, strict=True)]
+        return [CorpusStats(*row) for row in zip(*columns, strict=True)]
 
-    def _entries(self, text: Text) -> tuple[Array, Array, Array]:
-        """Every entry in the text in any case: first piece, last piece + 1, entry."""
+    def _entries(self, text: TextArrays) -> tuple[Array, Array, Array]:
+        """Every entry in the text in any case: first subtoken, last subtoken + 1, entry."""
         arrays = self._matcher.lexicon.arrays
         start, end, name = self._matcher.hits(text.number)
         keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
         start, end, name = start[keep], end[keep], name[keep]
         first = arrays["name_starts"][name].astype(np.int64)
         count = arrays["name_starts"][name + 1] - first
-        form, _ = stretches(first, count)
+        form, _ = flat_ranges(first, count)
         return np.repeat(start, count), np.repeat(end, count), arrays["form_entry"][form]
-
-
-def survey(matcher: Matcher, chunks: Iterable[Sequence[Sequence[str]]]) -> Survey:
-    counts = Survey(matcher)
-    for chunk in chunks:
-        counts.add(chunk)
-    return counts

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from roster.distant.compiling.lexicon import Lexicon
-from roster.distant.matching.capital_runs import Runs
+from roster.distant.matching.capital_runs import CapitalRuns
 from roster.distant.matching.matcher import Matcher, Matches
 from roster.distant.matching.mention import Mention
-from roster.distant.matching.refused_matches import Lost
+from roster.distant.matching.refused_matches import RefusedMatches
 from roster.distant.matching.text_arrays import MAX_CHUNK
 from roster.distant.policy.filters import ALLOWED
 from roster.distant.policy.policies import Policies
@@ -22,7 +22,7 @@ from roster.errors import DataError
 Words = Sequence[Sequence[str]]
 
 
-class Names:
+class DictionaryMatcher:
     """Finds names by the policies of their types. `common` has the common words of each lexicon."""
 
     def __init__(
@@ -33,14 +33,14 @@ class Names:
         self.matchers = [
             Matcher(lexicon, policies, words) for lexicon, words in zip(lexicons, self.common, strict=True)
         ]
-        self._claims = [_Claims(lexicon, policies) for lexicon in lexicons]
+        self._claims = [_EntryMentions(lexicon, policies) for lexicon in lexicons]
 
-    def __reduce__(self) -> tuple[type[Names], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[DictionaryMatcher], tuple[Any, ...]]:
         """Pickled as its arguments: a worker process builds its own tables of the words that it meets."""
-        return Names, (self.lexicons, self.policies, self.common)
+        return DictionaryMatcher, (self.lexicons, self.policies, self.common)
 
-    def mentions(self, words: Words, lost: Lost) -> list[list[Mention]]:
-        """The claims on each sentence; what the policies refuse is counted in `lost`."""
+    def mentions(self, words: Words, refused: RefusedMatches) -> list[list[Mention]]:
+        """The claims on each sentence; what the policies refuse is counted in `refused`."""
         mentions: list[list[Mention]] = [[] for _ in words]
         for matcher, claims in zip(self.matchers, self._claims, strict=True):
             found = _find(matcher, words)
@@ -54,8 +54,8 @@ class Names:
             for entry, count in parts.items():
                 about = matcher.lexicon.entry(entry)
                 named[about.kind, about.surface] += count
-            lost.count_parts(named)
-            lost.count_refused(matcher.lexicon, found.refused, found.why)
+            refused.count_parts(named)
+            refused.count_refused(matcher.lexicon, found.refused, found.why)
         return mentions
 
     def inside_longer(self, words: Words) -> dict[str, tuple[int, int]]:
@@ -72,7 +72,7 @@ class Names:
         return counts
 
 
-class _Claims:
+class _EntryMentions:
     """Mentions from entries; each entry is read from the table once."""
 
     def __init__(self, lexicon: Lexicon, policies: Policies):
@@ -106,11 +106,11 @@ class _Whole:
 def _parts(words: Words, found: Matches, asked: Array) -> Iterator[tuple[int, int, int, int, bool]]:
     """Sentence, start, end and entry of each match, and whether it is a part of a longer run, if asked."""
     columns = (found.sentence, found.start, found.end, found.entry, asked)
-    at, runs = -1, Runs(())
+    at, runs = -1, CapitalRuns(())
     for i, start, end, entry, needs in zip(*(column.tolist() for column in columns), strict=True):
         if needs and i != at:
-            at, runs = i, Runs(words[i])
-        yield i, start, end, entry, needs and runs.cut(start, end)
+            at, runs = i, CapitalRuns(words[i])
+        yield i, start, end, entry, needs and runs.is_cut(start, end)
 
 
 def slices(words: Words) -> Iterator[tuple[int, Words]]:

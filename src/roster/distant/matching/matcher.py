@@ -1,7 +1,7 @@
-"""Names of a lexicon in sentences: the automaton's hits, held to word borders and to the policy of each type.
+"""Names of a lexicon in sentences: hits of the automata, within word borders and by the policy of their type.
 
-Works on thousands of sentences at once. Each distinct word of the text is cut into pieces once; after that a
-word costs a look-up and a few array operations. What is found is every name, overlapping ones too; which of
+Works on thousands of sentences at once. Each distinct word of the text is split into subtokens once; after
+that a word costs a look-up and a few array operations. All names are matched, overlapping ones too; which of
 them become labels is decided in `conflicts`.
 """
 
@@ -14,9 +14,9 @@ from itertools import chain
 import numpy as np
 
 from roster.distant.compiling.lexicon import ANY_SHAPE, Lexicon, pair_hash
-from roster.distant.matching.case_evidence import Signs
-from roster.distant.matching.text_arrays import Text, read_text
-from roster.distant.matching.word_table import AT_BORDER, INSIDE, PAST_POSSESSIVE, PAST_PUNCTUATION, Words
+from roster.distant.matching.case_evidence import CaseEvidence
+from roster.distant.matching.text_arrays import TextArrays, to_arrays
+from roster.distant.matching.word_table import AT_BORDER, INSIDE, PAST_POSSESSIVE, PAST_PUNCTUATION, WordTable
 from roster.distant.policy.entry_stats import ACRONYM, LOWER, TINY
 from roster.distant.policy.filters import ALLOWED, MAX_WORDS
 from roster.distant.policy.policies import Policies
@@ -25,8 +25,8 @@ from roster.distant.subtokens import (
     HAS_CAPITAL,
     HAS_CASE,
     Array,
-    cut,
-    stretches,
+    flat_ranges,
+    to_subtokens,
 )
 
 MAX_FORMS = 1 << 20
@@ -72,7 +72,7 @@ class Matcher:
         if common is None:
             common = np.zeros(len(lexicon.arrays["vocabulary"]) + 1, bool)
         # Stop-words are common, also where the text is too short to show it.
-        common[lexicon.numbers(cut(sorted(policies.default.stops), lexicon.form))] = True
+        common[lexicon.numbers(to_subtokens(sorted(policies.default.stops), lexicon.form))] = True
         common[0] = False
         self.common = common
         rules = [policies.of(kind) for kind in lexicon.kinds]
@@ -83,28 +83,28 @@ class Matcher:
         self._min_words = np.array([rule.min_words for rule in rules], np.int32)
         all_smart = bool((self._case == SMART).all()) and not (flags & ALLOWED).any()
         self._smart = None if all_smart else self._smart_names()
-        self._words = Words(lexicon)
+        self._words = WordTable(lexicon)
 
     def find(self, sentences: Sequence[Sequence[str]]) -> Matches:
         """All names in the sentences, each a row of words; at most `MAX_CHUNK` words at once."""
-        text = self.read(sentences)
+        text = self.arrays_of(sentences)
         arrays = self.lexicon.arrays
         start, end, name = self.hits(text.number)
         keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
         start, end, name = start[keep], end[keep], name[keep]
-        signs = Signs(text.case, text.letters, text.telling, self.common[text.number])
+        evidence = CaseEvidence(text.case, text.letters, text.telling, self.common[text.number])
         # Most hits are common words; those of names that need a capital are not looked at more closely.
-        hopeless = ~signs.shown(start, end)
+        hopeless = ~evidence.shown(start, end)
         if self._smart is not None:
             hopeless &= self._smart[name]
         refused = arrays["form_entry"][arrays["name_starts"][name[hopeless]]]
-        why = np.where(signs.capitals(start[hopeless], end[hopeless]), COMMON, IN_LOWER_CASE)
+        why = np.where(evidence.capitals(start[hopeless], end[hopeless]), COMMON, IN_LOWER_CASE)
         start, end, name = start[~hopeless], end[~hopeless], name[~hopeless]
 
         # From names to the entries behind them.
         first = arrays["name_starts"][name].astype(np.int64)
         count = arrays["name_starts"][name + 1] - first
-        form, _ = stretches(first, count)
+        form, _ = flat_ranges(first, count)
         start, end = np.repeat(start, count), np.repeat(end, count)
         entry = arrays["form_entry"][form]
         kind = arrays["entry_kind"][entry]
@@ -116,12 +116,12 @@ class Matcher:
             | ((after == PAST_PUNCTUATION) & edges)
             | ((after == PAST_POSSESSIVE) & self._possessive[kind])
         )
-        enough = signs.words(start, end) >= self._min_words[kind]
+        enough = evidence.words(start, end) >= self._min_words[kind]
         enough |= (arrays["entry_flags"][entry] & ALLOWED) > 0
-        fitting = bordered & enough & self._case_fits(text, signs, start, end, form, entry, kind)
+        fitting = bordered & enough & self._case_fits(text, evidence, start, end, form, entry, kind)
         out = np.flatnonzero(bordered & ~fitting)
         refused = np.concatenate([refused, entry[out]])
-        why = np.concatenate([why, self._why(signs, start[out], end[out], enough[out])])
+        why = np.concatenate([why, self._why(evidence, start[out], end[out], enough[out])])
         start, end, entry = start[fitting], end[fitting], entry[fitting]
 
         # Sorted, and once each: a name and its plural may be two hits of one entry on the same words.
@@ -135,8 +135,8 @@ class Matcher:
         return Matches(sentence, start, start + length + 1, entry, refused, why.astype(np.uint8))
 
     def count(self, sentences: Sequence[Sequence[str]]) -> tuple[Array, Array]:
-        """How often each piece of the lexicon is in lower case, and capitalised where that says something."""
-        text = self.read(sentences)
+        """How often each subtoken of the lexicon is in lower case, and how often it has a telling capital."""
+        text = self.arrays_of(sentences)
         size = len(self.common)
         lower = (text.case & (HAS_CASE | HAS_CAPITAL)) == HAS_CASE
         capital = ((text.case & HAS_CAPITAL) > 0) & text.telling
@@ -145,7 +145,7 @@ class Matcher:
         )
 
     def hits(self, numbers: Array) -> tuple[Array, Array, Array]:
-        """(first piece, last piece + 1, name) of every hit of the automata."""
+        """(first subtoken, last subtoken + 1, name) of every hit of the automata."""
         alone = self.lexicon.arrays["single"][numbers]
         at = np.flatnonzero(alone >= 0)
         found, offset = [(at, at + 1, alone[at].astype(np.int64))], self.lexicon.singles
@@ -161,7 +161,7 @@ class Matcher:
         return start, end, name
 
     def _promising(self, numbers: Array) -> tuple[Array, Array]:
-        """The pieces that have a neighbour as in some name, with breaks between them, and where they stood.
+        """Only the subtokens that are neighbours in some name, separated by breaks, and their positions.
 
         The automata need not run over the rest, which is most of a text.
         """
@@ -173,7 +173,7 @@ class Matcher:
         keep[:-1] |= near
         keep[1:] |= near
         place = np.flatnonzero(keep)
-        # A stretch ends where the next piece is another's neighbour.
+        # A stretch ends where the next subtoken is another's neighbour.
         ends = np.flatnonzero(~near[place[:-1]]) + 1 if len(place) else place
         return np.insert(numbers[place], ends, 0), np.insert(place, ends, -1)
 
@@ -188,21 +188,30 @@ class Matcher:
         starts = arrays["name_starts"][:-1]
         return np.logical_and.reduceat(forms, starts) if len(starts) else forms
 
-    def _why(self, signs: Signs, start: Array, end: Array, enough: Array) -> Array:
+    def _why(self, evidence: CaseEvidence, start: Array, end: Array, enough: Array) -> Array:
         """Why matches were refused."""
-        lower, shown = ~signs.capitals(start, end), signs.shown(start, end)
+        lower, shown = ~evidence.capitals(start, end), evidence.shown(start, end)
         return np.select([~enough, lower & ~shown, ~shown], [ALONE, IN_LOWER_CASE, COMMON], OTHERWISE)
 
     def _case_fits(
-        self, text: Text, signs: Signs, start: Array, end: Array, form: Array, entry: Array, kind: Array
+        self,
+        text: TextArrays,
+        evidence: CaseEvidence,
+        start: Array,
+        end: Array,
+        form: Array,
+        entry: Array,
+        kind: Array,
     ) -> Array:
         """Whether the case of the text is one in which the entry may match."""
         policy, flags = self._case[kind], self.lexicon.arrays["entry_flags"][entry]
         lower = (policy == LISTED) & ((flags & LOWER) > 0)
         smart, term = (policy == SMART) | ((policy == LISTED) & ~lower), (policy == TERMS) | lower
-        shown = signs.shown(start, end)
-        clear = shown & signs.capital_ends(start, end) & ~signs.one_short_word(start, end)
-        fits = (policy == ANY) | ((policy == UPPER_TOO) & signs.only_capitals(start, end)) | (smart & clear)
+        shown = evidence.shown(start, end)
+        clear = shown & evidence.capital_ends(start, end) & ~evidence.one_short_word(start, end)
+        fits = (
+            (policy == ANY) | ((policy == UPPER_TOO) & evidence.only_capitals(start, end)) | (smart & clear)
+        )
         # `aids` is not AIDS, unless the sentence has no capitals at all.
         acronym = ((flags & ACRONYM) > 0) & ~text.small[start]
         fits |= term & ~acronym & ((flags & TINY) == 0)
@@ -213,27 +222,27 @@ class Matcher:
             return fits
         start, end, form = start[open_], end[open_], form[open_]
         length = end - start
-        piece, first = stretches(start, length)
+        subtoken, first = flat_ranges(start, length)
         shapes = self.lexicon.arrays["shape_starts"][form]
-        listed = self.lexicon.arrays["shapes"][stretches(shapes, length)[0]]
-        shape = text.shape[piece]
+        listed = self.lexicon.arrays["shapes"][flat_ranges(shapes, length)[0]]
+        shape = text.shape[subtoken]
         exact = np.logical_and.reduceat((shape == listed) | (listed == ANY_SHAPE), first)
         # A short word in capitals is an acronym, and no name that is listed otherwise; and vice versa.
         other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
-        differs = np.logical_or.reduceat(other & text.telling[piece] & (text.letters[piece] > 0), first)
-        also = smart[open_] & shown[open_] & signs.capital_ends(start, end) & ~differs
+        differs = np.logical_or.reduceat(other & text.telling[subtoken] & (text.letters[subtoken] > 0), first)
+        also = smart[open_] & shown[open_] & evidence.capital_ends(start, end) & ~differs
         fits[open_] = exact | also
         return fits
 
-    def read(self, sentences: Sequence[Sequence[str]]) -> Text:
-        """The sentences as pieces; at most `MAX_CHUNK` words."""
-        if len(self._words.forms) > MAX_FORMS:
-            self._words = Words(self.lexicon)
-        return read_text(self._words, sentences)
+    def arrays_of(self, sentences: Sequence[Sequence[str]]) -> TextArrays:
+        """The sentences as subtokens; at most `MAX_CHUNK` words."""
+        if len(self._words.number_of) > MAX_FORMS:
+            self._words = WordTable(self.lexicon)
+        return to_arrays(self._words, sentences)
 
 
 def common_words(matcher: Matcher, chunks: Iterable[Sequence[Sequence[str]]]) -> Array:
-    """The pieces that the text has more often in lower case than with a capital that says something."""
+    """The subtokens that the text has more often in lower case than with a capital that says something."""
     lower = np.zeros(len(matcher.common), np.int64)
     capital = np.zeros(len(matcher.common), np.int64)
     for chunk in chunks:

@@ -29,13 +29,13 @@ Example = tuple[str, str, str]
 
 
 @dataclass
-class Lost:
+class RefusedMatches:
     dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, label of the claim)
     ambiguous: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)  # (name, types)
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, type of the entry)
     examples: Counter[Example] = field(default_factory=Counter)
 
-    def add(self, other: Lost) -> None:
+    def add(self, other: RefusedMatches) -> None:
         self.dropped.update(other.dropped)
         self.ambiguous.update(other.ambiguous)
         self.refused.update(other.refused)

@@ -1,4 +1,4 @@
-"""Sentences as flat arrays of pieces, with what their capitals tell."""
+"""Sentences as flat arrays of subtokens, with what their capitals tell."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roster.distant.matching.word_table import BREAK, Words
-from roster.distant.subtokens import HAS_CAPITAL, HAS_CASE, Array, stretches
+from roster.distant.matching.word_table import BREAK, WordTable
+from roster.distant.subtokens import HAS_CAPITAL, HAS_CASE, Array, flat_ranges
 
 HEADLINE = 0.25
 """A sentence with a smaller share of its cased words in lower case is a headline: capitals say nothing."""
@@ -17,8 +17,8 @@ MAX_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """Sentences as pieces: flat arrays, one row for each piece."""
+class TextArrays:
+    """Sentences as subtokens: flat arrays, one row for each subtoken."""
 
     number: Array
     shape: Array
@@ -33,7 +33,7 @@ class Text:
     small: Array  # whether the whole sentence has no capital
 
 
-def read_text(table: Words, sentences: Sequence[Sequence[str]]) -> Text:
+def to_arrays(table: WordTable, sentences: Sequence[Sequence[str]]) -> TextArrays:
     """At most `MAX_CHUNK` words; `table` keeps each distinct word."""
     words: list[str] = []
     for row in sentences:
@@ -49,12 +49,12 @@ def read_text(table: Words, sentences: Sequence[Sequence[str]]) -> Text:
         index, word = table.first.values[numbers], np.arange(size)
     else:
         word = np.repeat(np.arange(len(numbers)), count)
-        index, _ = stretches(table.first.values[numbers], count)
+        index, _ = flat_ranges(table.first.values[numbers], count)
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
     sentence = np.repeat(np.arange(len(sentences)), lengths)[word]
     case = table.case.values[index]
     telling, small = _capitals(case, sentence, len(sentences))
-    return Text(
+    return TextArrays(
         number=table.number.values[index],
         shape=table.shape.values[index],
         case=case,

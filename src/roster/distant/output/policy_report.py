@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from roster.distant.labelling.labeller import Labeller
-from roster.distant.matching.refused_matches import PART, Lost
+from roster.distant.matching.refused_matches import PART, RefusedMatches
 from roster.distant.policy.decision import Decision
 from roster.distant.policy.filters import LIVE
 from roster.distant.policy.policies import Policies
@@ -51,7 +51,7 @@ def decisions_as_data(decisions: Mapping[str, Decision], policies: Policies) -> 
     """For each type of the dictionaries, what was decided and the counts it rests on."""
     found = {}
     for kind, decision in sorted(decisions.items()):
-        policy, text = decision.policy, asdict(decision.evidence)
+        policy, text = decision.policy, asdict(decision.corpus_stats)
         found[kind] = {
             "label": policies.label(kind),
             "case": policy.case,
@@ -61,21 +61,21 @@ def decisions_as_data(decisions: Mapping[str, Decision], policies: Policies) -> 
             "min_words": policy.min_words,
             "rule": decision.rule,
             "reason": decision.reason,
-            "dictionary": asdict(decision.writing),
+            "dictionary": asdict(decision.entry_stats),
             "text": text,
         }
     return found
 
 
-def refused_as_data(lost: Lost) -> list[dict[str, Any]]:
+def refused_as_data(refused_matches: RefusedMatches) -> list[dict[str, Any]]:
     """Matches that policies refused, by type and reason, the most frequent first."""
-    rows = sorted(lost.refused.items(), key=lambda item: (-item[1], item[0]))
+    rows = sorted(refused_matches.refused.items(), key=lambda item: (-item[1], item[0]))
     return [
         {
             "reason": reason,
             "type": kind,
             "matches": count,
-            "examples": lost.examples_of(reason, EXAMPLES, kind),
+            "examples": refused_matches.examples_of(reason, EXAMPLES, kind),
         }
         for (reason, kind), count in rows
     ]
@@ -89,7 +89,9 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
     counts: dict[str, dict[str, int]] = {}
     for name in (DECIDED, *others) if documents else ():
         found: Counter[str] = Counter()
-        for one in labeller.of_dictionaries(None if name == DECIDED else name).label(documents, Lost()):
+        for one in labeller.of_dictionaries(None if name == DECIDED else name).label(
+            documents, RefusedMatches()
+        ):
             found.update(",".join(label.types) for label in one.labels if label.types)
         counts[name] = dict(sorted(found.items()))
     return {"words": sum(len(s) for document in documents for s in document), "labels": counts}
@@ -135,11 +137,11 @@ def _unused_labels(labeller: Labeller) -> list[str]:
 
 def _cause(labeller: Labeller, label: str, kinds: Sequence[str]) -> str:
     """Why a type has no label, and what to do."""
-    lost = labeller.lost
+    refused_matches = labeller.refused_matches
     refused: Counter[str] = Counter()
     for kind in kinds:
-        refused.update(dict(lost.refused_by(kind)))
-    dropped = {reason: n for (reason, of), n in lost.dropped.items() if of == label}
+        refused.update(dict(refused_matches.refused_by(kind)))
+    dropped = {reason: n for (reason, of), n in refused_matches.dropped.items() if of == label}
     entries, live = _entries(labeller, kinds)
     if refused:
         table = f'[types."{kinds[0]}"]'
@@ -151,7 +153,7 @@ def _cause(labeller: Labeller, label: str, kinds: Sequence[str]) -> str:
         if "single_word" in refused:
             ways.append("min_words = 1 and a case of its own")
         parts = [
-            f"{count:,} {REFUSED_WHY[reason]} ({', '.join(_examples(lost, reason, kinds))})"
+            f"{count:,} {REFUSED_WHY[reason]} ({', '.join(_examples(refused_matches, reason, kinds))})"
             for reason, count in refused.most_common()
         ]
         return (
@@ -185,8 +187,8 @@ def _entries(labeller: Labeller, kinds: Sequence[str]) -> tuple[int, int]:
     return entries, live
 
 
-def _examples(lost: Lost, reason: str, kinds: Sequence[str]) -> list[str]:
-    names = (name for kind in kinds for name in lost.examples_of(reason, EXAMPLES, kind))
+def _examples(refused_matches: RefusedMatches, reason: str, kinds: Sequence[str]) -> list[str]:
+    names = (name for kind in kinds for name in refused_matches.examples_of(reason, EXAMPLES, kind))
     return list(dict.fromkeys(names))[:EXAMPLES]
 
 

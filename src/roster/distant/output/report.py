@@ -87,12 +87,12 @@ class Report:
 
     def finish(self, labeller: Labeller, others: Mapping[str, Any] | None = None) -> None:
         """What only the labeller knows once all has gone by; `others` from `labels_by_case`."""
-        lost, dead = labeller.lost, Counter[str]()
+        refused, dead = labeller.refused_matches, Counter[str]()
         for lexicon in labeller.lexicons:
             dead.update(lexicon.dead_counts())
         entries = sum(len(lexicon) for lexicon in labeller.lexicons)
         dropped: dict[str, dict[str, int]] = {}
-        for (reason, label), count in sorted(lost.dropped.items()):
+        for (reason, label), count in sorted(refused.dropped.items()):
             dropped.setdefault(reason, {})[label or "(no type)"] = count
         self.facts = {
             "entries": entries,
@@ -100,14 +100,14 @@ class Report:
             "broken_lines": sum(lexicon.broken[0] for lexicon in labeller.lexicons[:1]),
             "first_broken_lines": [line for lexicon in labeller.lexicons[:1] for line in lexicon.broken[1]],
             "dropped": dropped,
-            "dropped_examples": {reason: lost.examples_of(reason, EXAMPLES) for reason in dropped},
-            "refused": refused_as_data(lost),
+            "dropped_examples": {reason: refused.examples_of(reason, EXAMPLES) for reason in dropped},
+            "refused": refused_as_data(refused),
             "decisions": decisions_as_data(labeller.decisions, labeller.settings.policies),
             "other_policies": dict(others or {}),
             "warnings": warnings(labeller, self.labels),
             "ambiguous": [
                 {"name": name, "types": list(types), "count": count}
-                for (name, types), count in _most(lost.ambiguous, KEPT)
+                for (name, types), count in _most(refused.ambiguous, KEPT)
             ],
         }
 
@@ -149,7 +149,7 @@ class Report:
         if self.unknown:
             lines += ["", f"{self.unknown:,} phrases of unknown type (neither an entity nor clearly none)"]
         lines += decision_lines(self.facts.get("decisions", {}))
-        lines += self._lost()
+        lines += self._not_labelled()
         lines += self._others()
         if self.scores is not None:
             lines += ["", "Against the gold labels:", "", self.scores.table()]
@@ -160,7 +160,7 @@ class Report:
         top = ", ".join(f"{entry} {n:,}" for entry, n in names[:3])
         return name, f"{count:,}", f"{len(names):,}", f"{self.label_words[name]:,}", top
 
-    def _lost(self) -> list[str]:
+    def _not_labelled(self) -> list[str]:
         lines: list[str] = []
         ambiguous = self.facts.get("ambiguous", [])
         if ambiguous:

@@ -22,7 +22,7 @@ from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled
 from roster.distant.labelling.chunks import Chunk, Corpus, chunks, sentences_of
 from roster.distant.labelling.labeller import Labeller
 from roster.distant.labelling.process_pool import ProcessPool
-from roster.distant.matching.refused_matches import Lost
+from roster.distant.matching.refused_matches import RefusedMatches
 from roster.distant.output.report import Report
 from roster.distant.output.target import Target
 from roster.errors import DataError
@@ -40,7 +40,7 @@ class Shard:
 
     files: tuple[bytes, ...]
     report: Report
-    refused: Lost
+    refused: RefusedMatches
     spans: tuple[tuple[Span, ...], ...]
     """The labels of each sentence, if they are to be scored."""
 
@@ -58,7 +58,7 @@ class ShardWriter:
     def __call__(self, numbered: tuple[int, Chunk]) -> Shard:
         """The shard of a chunk, given with the number of its first sentence."""
         first, chunk = numbered
-        report, refused = Report(), Lost()
+        report, refused = Report(), RefusedMatches()
         spans: list[tuple[Span, ...]] = []
         with tempfile.TemporaryDirectory(prefix="roster-") as folder:
             here = Target(Path(folder) / self.target.file.name, self.target.format)
@@ -145,7 +145,7 @@ def write_shards(
         for shard in shards:
             for file, content in zip(files, shard.files, strict=True):
                 _append(file, content)
-            labeller.lost.add(shard.refused)
+            labeller.refused_matches.add(shard.refused)
             progress.update(shard.report.sentences)
             report.add(shard.report)
             if gold is not None:

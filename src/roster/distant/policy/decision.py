@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from roster.distant.policy.entry_stats import Writing
+from roster.distant.policy.entry_stats import EntryStats
 from roster.distant.policy.policies import AUTO, MIN_LENGTH, STOP_WORDS, Policy
 
 ENOUGH_NAMES = 5
@@ -30,14 +30,14 @@ IN_LONGER, ENOUGH_MATCHES = 0.9, 20
 
 
 @dataclass(frozen=True)
-class Found:
+class CaseCounts:
     """Distinct names of a type, by how the text mostly writes them where a capital would tell something."""
 
     lower: int = 0
     capital: int = 0
 
-    def __add__(self, other: Found) -> Found:
-        return Found(self.lower + other.lower, self.capital + other.capital)
+    def __add__(self, other: CaseCounts) -> CaseCounts:
+        return CaseCounts(self.lower + other.lower, self.capital + other.capital)
 
     @property
     def names(self) -> int:
@@ -50,13 +50,13 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CorpusStats:
     """What a text has of a type: names listed in lower case and others, single words and phrases."""
 
-    lower_words: Found = Found()
-    lower_phrases: Found = Found()
-    capital_words: Found = Found()
-    capital_phrases: Found = Found()
+    lower_words: CaseCounts = CaseCounts()
+    lower_phrases: CaseCounts = CaseCounts()
+    capital_words: CaseCounts = CaseCounts()
+    capital_phrases: CaseCounts = CaseCounts()
     lower_matches: int = 0
     """Occurrences in lower case of names listed so."""
     capital_matches: int = 0
@@ -83,40 +83,40 @@ class Decision:
     policy: Policy
     rule: str
     reason: str
-    writing: Writing
-    evidence: Evidence
+    entry_stats: EntryStats
+    corpus_stats: CorpusStats
 
 
-def decide(policy: Policy, writing: Writing, evidence: Evidence, text: TextCase) -> Decision:
+def decide(policy: Policy, entry_stats: EntryStats, corpus_stats: CorpusStats, text: TextCase) -> Decision:
     """Decides case, stop-words, minimum length and words of one type, as far as they are `auto`.
 
-    >>> lower = Evidence(lower_words=Found(40, 2))
-    >>> decide(Policy(), Writing(50, 50, 45), lower, TextCase(1000, 150)).policy.case
+    >>> lower = CorpusStats(lower_words=CaseCounts(40, 2))
+    >>> decide(Policy(), EntryStats(50, 50, 45), lower, TextCase(1000, 150)).policy.case
     'terms'
-    >>> decide(Policy(), Writing(50, 50, 0), Evidence(), TextCase(1000, 0)).policy.case
+    >>> decide(Policy(), EntryStats(50, 50, 0), CorpusStats(), TextCase(1000, 0)).policy.case
     'terms'
-    >>> decide(Policy(case="exact"), Writing(50, 50, 45), lower, TextCase(1000, 150)).policy.case
+    >>> decide(Policy(case="exact"), EntryStats(50, 50, 45), lower, TextCase(1000, 150)).policy.case
     'exact'
     """
     rule, reason = "given", "set by the user"
     if policy.case == AUTO:
-        case, rule, reason = _case(writing, evidence, text)
+        case, rule, reason = _case(entry_stats, corpus_stats, text)
         # Without capitals nothing tells the film It from the word.
-        alone = rule == "no capitals" and lists_common_words(writing)
+        alone = rule == "no capitals" and lists_common_words(entry_stats)
         policy = replace(policy, case=case, min_words=max(policy.min_words, 2 if alone else 1))
         if alone:
             reason += "; single words are refused, since the type lists common words"
     if AUTO in policy.stop_words:
         named = tuple(word for word in policy.stop_words if word != AUTO)
-        lists = () if writing.keeps_stop_words else tuple(name for name in STOP_WORDS if name != AUTO)
+        lists = () if entry_stats.keeps_stop_words else tuple(name for name in STOP_WORDS if name != AUTO)
         policy = replace(policy, stop_words=(*lists, *named))
-        if writing.keeps_stop_words:
+        if entry_stats.keeps_stop_words:
             reason += "; stop-words match, since they are a third of the entries or more"
     if not policy.min_length:
-        policy = replace(policy, min_length=1 if writing.keeps_short else MIN_LENGTH)
-        if writing.keeps_short:
+        policy = replace(policy, min_length=1 if entry_stats.keeps_short else MIN_LENGTH)
+        if entry_stats.keeps_short:
             reason += "; single letters match, since they are most of the entries"
-    return Decision(policy, rule, reason, writing, evidence)
+    return Decision(policy, rule, reason, entry_stats, corpus_stats)
 
 
 def decide_whole(decision: Decision, matches: int, inside: int) -> Decision:
@@ -133,19 +133,19 @@ def decide_whole(decision: Decision, matches: int, inside: int) -> Decision:
     return replace(decision, policy=policy, reason=reason)
 
 
-def lists_common_words(writing: Writing) -> bool:
-    return writing.stop_words > LISTS_COMMON_WORDS * len(STOP_WORDS["english"])
+def lists_common_words(entry_stats: EntryStats) -> bool:
+    return entry_stats.stop_words > LISTS_COMMON_WORDS * len(STOP_WORDS["english"])
 
 
-def _case(writing: Writing, evidence: Evidence, text: TextCase) -> tuple[str, str, str]:
+def _case(entry_stats: EntryStats, corpus_stats: CorpusStats, text: TextCase) -> tuple[str, str, str]:
     """The case policy, the rule that gave it, and why."""
     if not text.tells:
         why = "is in capitals throughout" if text.capitals > text.cased / 2 else "has no capitals"
         return "terms", "no capitals", f"the text {why}"
-    low, low_why = _lower_listed(writing, evidence)
-    lower = _enough(evidence.lower_phrases, evidence.lower_words)
-    agrees = low and writing.lower_share >= (AGREES if lower is None else RARE)
-    high, high_why = _capital_listed(writing, evidence, agrees)
+    low, low_why = _lower_listed(entry_stats, corpus_stats)
+    lower = _enough(corpus_stats.lower_phrases, corpus_stats.lower_words)
+    agrees = low and entry_stats.lower_share >= (AGREES if lower is None else RARE)
+    high, high_why = _capital_listed(entry_stats, corpus_stats, agrees)
     why = "; ".join(part for part in (low_why, high_why) if part)
     if high:
         return "terms", "terms", why
@@ -154,19 +154,22 @@ def _case(writing: Writing, evidence: Evidence, text: TextCase) -> tuple[str, st
     return "smart", "names", why
 
 
-def _lower_listed(writing: Writing, evidence: Evidence) -> tuple[bool, str]:
+def _lower_listed(entry_stats: EntryStats, corpus_stats: CorpusStats) -> tuple[bool, str]:
     """Whether entries listed in lower case match in any case."""
-    if not writing.lower:
+    if not entry_stats.lower:
         return False, ""
-    listed = f"{writing.lower_share:.0%} of the entries are listed in lower case"
-    if writing.lower_share < RARE:
-        if not evidence.lower_matches:
+    listed = f"{entry_stats.lower_share:.0%} of the entries are listed in lower case"
+    if entry_stats.lower_share < RARE:
+        if not corpus_stats.lower_matches:
             return False, ""
-        matches = evidence.lower_matches + evidence.capital_matches
-        allowed = RARE_FACTOR * writing.lower_share * matches
-        if lists_common_words(writing) or evidence.lower_matches > allowed:
-            return False, f"the few entries listed in lower case ({writing.lower_share:.1%}) are common words"
-    found = _enough(evidence.lower_phrases, evidence.lower_words)
+        matches = corpus_stats.lower_matches + corpus_stats.capital_matches
+        allowed = RARE_FACTOR * entry_stats.lower_share * matches
+        if lists_common_words(entry_stats) or corpus_stats.lower_matches > allowed:
+            return (
+                False,
+                f"the few entries listed in lower case ({entry_stats.lower_share:.1%}) are common words",
+            )
+    found = _enough(corpus_stats.lower_phrases, corpus_stats.lower_words)
     if found is None:
         return True, f"{listed}, and the text has too few of them to decide otherwise"
     if found.share > AGREES:
@@ -174,29 +177,29 @@ def _lower_listed(writing: Writing, evidence: Evidence) -> tuple[bool, str]:
     return False, f"{listed}, but the text writes them with capitals ({_of(found)} in lower case)"
 
 
-def _capital_listed(writing: Writing, evidence: Evidence, agrees: bool) -> tuple[bool, str]:
+def _capital_listed(entry_stats: EntryStats, corpus_stats: CorpusStats, agrees: bool) -> tuple[bool, str]:
     """Whether entries listed with capitals match in any case; `agrees`: those in lower case are terms."""
-    if not writing.cased:
+    if not entry_stats.cased:
         return False, "the names are in a script without capitals"
-    if writing.lower == writing.cased:
+    if entry_stats.lower == entry_stats.cased:
         return agrees, ""
-    if lists_common_words(writing):
-        return False, f"{writing.stop_words} stop-words are among the entries, so a name needs a capital"
-    found = evidence.capital_phrases
+    if lists_common_words(entry_stats):
+        return False, f"{entry_stats.stop_words} stop-words are among the entries, so a name needs a capital"
+    found = corpus_stats.capital_phrases
     needed = AGREES if agrees else DISAGREES
     if found.names < ENOUGH_NAMES:
-        found += evidence.capital_words
+        found += corpus_stats.capital_words
         needed = AGREES if agrees else ONLY_WORDS
     if found.names >= (1 if agrees else ENOUGH_NAMES):
         if found.share > needed:
             return True, f"those listed with capitals are in lower case in the text ({_of(found)})"
         return False, f"the text writes those listed with capitals so ({_of(found)} in lower case)"
-    if agrees and writing.lower_share >= AGREES:
+    if agrees and entry_stats.lower_share >= AGREES:
         return True, ""
-    return False, f"{1 - writing.lower_share:.0%} of the entries are listed with capitals"
+    return False, f"{1 - entry_stats.lower_share:.0%} of the entries are listed with capitals"
 
 
-def _enough(phrases: Found, words: Found) -> Found | None:
+def _enough(phrases: CaseCounts, words: CaseCounts) -> CaseCounts | None:
     """The names that decide: those of several words where there are enough, else all, else none."""
     if phrases.names >= ENOUGH_NAMES:
         return phrases
@@ -204,5 +207,5 @@ def _enough(phrases: Found, words: Found) -> Found | None:
     return found if found.names >= ENOUGH_NAMES else None
 
 
-def _of(found: Found) -> str:
+def _of(found: CaseCounts) -> str:
     return f"{found.lower:,} of {found.names:,} names"

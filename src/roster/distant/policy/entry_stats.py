@@ -7,9 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roster.distant.policy.filters import LIVE, SHORT, STOP_WORD, Filter, judged
+from roster.distant.policy.filters import LIVE, SHORT, STOP_WORD, Filter, filter_names
 from roster.distant.policy.policies import AUTO, STOP_WORDS
-from roster.distant.subtokens import ALL_CAPITALS, HAS_CAPITAL, HAS_CASE, MARK, Array, Pieces, Unicode, cut
+from roster.distant.subtokens import (
+    ALL_CAPITALS,
+    HAS_CAPITAL,
+    HAS_CASE,
+    MARK,
+    Array,
+    Subtokens,
+    Unicode,
+    to_subtokens,
+)
 
 LOWER, TINY, ACRONYM, PHRASE = 2, 4, 8, 16
 """Flags of an entry beside ALLOWED: no capital; one word of two letters; one short word in capitals or in
@@ -21,8 +30,8 @@ STOP_SHARE, SHORT_SHARE, FEW = 1 / 3, 1 / 2, 5
 
 
 @dataclass(frozen=True)
-class Writing:
-    """Counts over the entries of one type; those of writing are over entries that can match."""
+class EntryStats:
+    """Counts over the entries of one type; those of entry_stats are over entries that can match."""
 
     entries: int = 0
     cased: int = 0
@@ -53,15 +62,15 @@ class Writing:
         return self.short >= max(FEW, SHORT_SHARE * self.entries)
 
 
-def flags_of(pieces: Pieces) -> Array:
+def entry_flags(subtokens: Subtokens) -> Array:
     """The flags of entries, but ALLOWED."""
-    n, owner = len(pieces), pieces.owner
-    word = pieces.kind != MARK
+    n, owner = len(subtokens), subtokens.owner
+    word = subtokens.kind != MARK
     words = np.bincount(owner[word], minlength=n)
-    letters = np.bincount(owner[word], pieces.length[word], minlength=n)
-    cased = _any(pieces, (pieces.case & HAS_CASE) > 0)
-    capital = _any(pieces, (pieces.case & HAS_CAPITAL) > 0)
-    inner = _any(pieces, pieces.shape >= ALL_CAPITALS)  # capitals other than at the beginning
+    letters = np.bincount(owner[word], subtokens.length[word], minlength=n)
+    cased = _any(subtokens, (subtokens.case & HAS_CASE) > 0)
+    capital = _any(subtokens, (subtokens.case & HAS_CAPITAL) > 0)
+    inner = _any(subtokens, subtokens.shape >= ALL_CAPITALS)  # capitals other than at the beginning
     flags = np.where(cased & ~capital, LOWER, 0)
     flags |= np.where((words == 1) & (letters <= TINY_LETTERS) & cased, TINY, 0)
     flags |= np.where((words == 1) & (letters <= ACRONYM_LETTERS) & inner, ACRONYM, 0)
@@ -69,22 +78,22 @@ def flags_of(pieces: Pieces) -> Array:
     return flags.astype(np.uint8)
 
 
-class WritingCounter:
+class EntryStatsCounter:
     """Counts entries by type, batch by batch."""
 
     def __init__(self, form: Unicode):
-        self._stop_keys = np.sort(cut(sorted(STOP_WORDS["english"]), form).key)
+        self._stop_keys = np.sort(to_subtokens(sorted(STOP_WORDS["english"]), form).key)
         self._counts = np.zeros((0, 7), np.int64)
         self._listed: dict[int, set[int]] = {}
 
-    def add(self, pieces: Pieces, kind: Array, flags: Array, reason: Array) -> None:
+    def add(self, subtokens: Subtokens, kind: Array, flags: Array, reason: Array) -> None:
         """`reason` is why an entry can match nothing."""
-        n = len(pieces)
+        n = len(subtokens)
         size = max(len(self._counts), int(kind.max(initial=0)) + 1)
         live = reason == LIVE
         columns = (
             np.ones(n, bool),
-            live & _any(pieces, (pieces.case & HAS_CASE) > 0),
+            live & _any(subtokens, (subtokens.case & HAS_CASE) > 0),
             live & ((flags & LOWER) > 0),
             live & ((flags & PHRASE) > 0),
             live & ((flags & ACRONYM) > 0),
@@ -95,34 +104,34 @@ class WritingCounter:
         counts[: len(self._counts)] += self._counts
         self._counts = counts
         alone = (flags & (PHRASE | ACRONYM)) == 0
-        at = np.flatnonzero(alone[pieces.owner] & np.isin(pieces.key, self._stop_keys))
-        for number, key in zip(kind[pieces.owner[at]].tolist(), pieces.key[at].tolist(), strict=True):
+        at = np.flatnonzero(alone[subtokens.owner] & np.isin(subtokens.key, self._stop_keys))
+        for number, key in zip(kind[subtokens.owner[at]].tolist(), subtokens.key[at].tolist(), strict=True):
             self._listed.setdefault(number, set()).add(key)
 
-    def result(self, kinds: int) -> list[Writing]:
+    def result(self, kinds: int) -> list[EntryStats]:
         rows: list[list[int]] = self._counts.tolist() + [[0] * 7] * (kinds - len(self._counts))
         listed = [len(self._listed.get(number, ())) for number in range(kinds)]
-        return [Writing(*(*row, count)) for row, count in zip(rows, listed, strict=True)]
+        return [EntryStats(*(*row, count)) for row, count in zip(rows, listed, strict=True)]
 
 
-def revived(
-    pieces: Pieces, kind: Array, filters: Sequence[Filter], writing: Sequence[Writing]
+def filter_again(
+    subtokens: Subtokens, kind: Array, filters: Sequence[Filter], entry_stats: Sequence[EntryStats]
 ) -> tuple[Array, Array, Array, Array]:
-    """As `judged`, for entries of types whose stop-words or short names count after all."""
-    for rule, counts in zip(filters, writing, strict=True):
+    """As `filter_names`, for entries of types whose stop-words or short names count after all."""
+    for rule, counts in zip(filters, entry_stats, strict=True):
         if AUTO in rule.policy.stop_words and counts.keeps_stop_words:
             rule.keep_stop_words()
         if not rule.policy.min_length and counts.keeps_short:
             rule.shortest = 1
-    return judged(pieces, kind, filters)
+    return filter_names(subtokens, kind, filters)
 
 
-def held(reason: Array, kind: Array, filters: Sequence[Filter]) -> Array:
+def deferred(reason: Array, kind: Array, filters: Sequence[Filter]) -> Array:
     """Which entries wait for the counts of their type: left out by a limit that is `auto`."""
     stops = np.array([AUTO in f.policy.stop_words for f in filters], bool)
     short = np.array([not f.policy.min_length for f in filters], bool)
     return np.flatnonzero(((reason == STOP_WORD) & stops[kind]) | ((reason == SHORT) & short[kind]))
 
 
-def _any(pieces: Pieces, which: Array) -> Array:
-    return np.asarray(np.bincount(pieces.owner[which], minlength=len(pieces)) > 0)
+def _any(subtokens: Subtokens, which: Array) -> Array:
+    return np.asarray(np.bincount(subtokens.owner[which], minlength=len(subtokens)) > 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from roster.distant.policy.policies import STOP_WORDS, Policies, Policy
-from roster.distant.subtokens import EDGES, MARK, Array, Pieces, Unicode, cut, sequence_hash
+from roster.distant.subtokens import EDGES, MARK, Array, Subtokens, Unicode, sequence_hash, to_subtokens
 
 MAX_WORDS = 1 << 12
 """A name has fewer words, punctuation included."""
@@ -38,7 +38,7 @@ class Filter:
         self.unwanted = policies.label(kind) is None
         self.stops = self.policy.stops
         self.shortest = self.policy.shortest
-        self.stop_keys = np.sort(cut(sorted(self.stops), form).key)
+        self.stop_keys = np.sort(to_subtokens(sorted(self.stops), form).key)
         self._form = form
         self.allow_keys = _name_hashes(self.policy.allow, self.policy)
         self.deny_keys = _name_hashes(self.policy.deny, self.policy)
@@ -46,20 +46,20 @@ class Filter:
     def keep_stop_words(self) -> None:
         """Only stop-words that the settings name one by one are left out."""
         self.stops = frozenset(word for word in self.policy.stop_words if word not in STOP_WORDS)
-        self.stop_keys = np.sort(cut(sorted(self.stops), self._form).key)
+        self.stop_keys = np.sort(to_subtokens(sorted(self.stops), self._form).key)
 
 
 def _name_hashes(names: Iterable[str], policy: Policy) -> Array:
-    pieces = cut(list(names), policy.form)
+    subtokens = to_subtokens(list(names), policy.form)
     hashes = []
     edges = {ord(c) for c in EDGES} if policy.edges else set()
-    for first, last in zip(pieces.starts[:-1].tolist(), pieces.starts[1:].tolist(), strict=True):
-        while first < last and int(pieces.first[first]) in edges:
+    for first, last in zip(subtokens.starts[:-1].tolist(), subtokens.starts[1:].tolist(), strict=True):
+        while first < last and int(subtokens.first[first]) in edges:
             first += 1
-        while last > first and int(pieces.first[last - 1]) in edges:
+        while last > first and int(subtokens.first[last - 1]) in edges:
             last -= 1
         if first < last:
-            hashes.append(sequence_hash(pieces.key, np.array([first]), np.array([last]))[0])
+            hashes.append(sequence_hash(subtokens.key, np.array([first]), np.array([last]))[0])
     return np.sort(np.array(hashes, np.uint64))
 
 
@@ -72,15 +72,17 @@ def _among(values: Array, known: Array) -> Array:
     return np.asarray(known[at] == values)
 
 
-def judged(pieces: Pieces, kind: Array, filters: Sequence[Filter]) -> tuple[Array, Array, Array, Array]:
-    """For each name: why it is dead (0: it is not), its flags, and its first and last piece + 1."""
-    n = len(pieces)
-    first, last = pieces.starts[:-1].copy(), pieces.starts[1:].copy()
-    owner = pieces.owner
-    word = pieces.kind != MARK
-    edge = ~word & _among(pieces.first, EDGE_CODES)
+def filter_names(
+    subtokens: Subtokens, kind: Array, filters: Sequence[Filter]
+) -> tuple[Array, Array, Array, Array]:
+    """For each name: why it is dead (0: it is not), its flags, and its first and last subtoken + 1."""
+    n = len(subtokens)
+    first, last = subtokens.starts[:-1].copy(), subtokens.starts[1:].copy()
+    owner = subtokens.owner
+    word = subtokens.kind != MARK
+    edge = ~word & _among(subtokens.first, EDGE_CODES)
     words = np.bincount(owner[word], minlength=n)
-    letters = np.bincount(owner[word], pieces.length[word], minlength=n)
+    letters = np.bincount(owner[word], subtokens.length[word], minlength=n)
     solid = np.flatnonzero(~edge)
     inner_first, inner_last = last.copy(), first.copy()
     np.minimum.at(inner_first, owner[solid], solid)
@@ -98,7 +100,7 @@ def judged(pieces: Pieces, kind: Array, filters: Sequence[Filter]) -> tuple[Arra
         why = reason[rows]
         if rule.stops not in stop_count:
             stop_count[rule.stops] = np.bincount(
-                owner[word & _among(pieces.key, rule.stop_keys)], minlength=n
+                owner[word & _among(subtokens.key, rule.stop_keys)], minlength=n
             )
         why[stop_count[rule.stops][rows] == words[rows]] = STOP_WORD
         why[words[rows] < rule.policy.min_words] = FEW_WORDS
@@ -106,7 +108,7 @@ def judged(pieces: Pieces, kind: Array, filters: Sequence[Filter]) -> tuple[Arra
         full = np.flatnonzero(last[rows] > first[rows])
         hashes = np.zeros(len(rows), np.uint64)
         if len(rule.allow_keys) or len(rule.deny_keys):
-            hashes[full] = sequence_hash(pieces.key, first[rows][full], last[rows][full])
+            hashes[full] = sequence_hash(subtokens.key, first[rows][full], last[rows][full])
         if len(rule.allow_keys):
             allowed = _among(hashes, rule.allow_keys)
             why[allowed] = LIVE

@@ -13,9 +13,9 @@ from roster.distant.compiling.compiler import compile_lexicon
 from roster.distant.compiling.lexicon import Lexicon, Source
 from roster.distant.labelling import first_pass
 from roster.distant.labelling.first_pass import FirstPass
-from roster.distant.matching.corpus_stats import Survey
+from roster.distant.matching.corpus_stats import CorpusStatsCounter
 from roster.distant.matching.matcher import Matcher
-from roster.distant.policy.decision import Evidence, Found, TextCase
+from roster.distant.policy.decision import CaseCounts, CorpusStats, TextCase
 from roster.distant.policy.policies import Policies
 
 ILL = ["asthma", "Lung Cancer", "gout", "hepatitis B", "AIDS"]
@@ -34,8 +34,8 @@ def sentences(*texts: str) -> list[Sentence]:
 
 def test_how_the_text_writes_names(tmp_path: Path) -> None:
     lexicon = compiled(tmp_path, {"ILL": ILL, "LOC": ["Oslo", "Rome"]}, Policies())
-    survey = Survey(Matcher(lexicon, Policies()))
-    survey.add(
+    counter = CorpusStatsCounter(Matcher(lexicon, Policies()))
+    counter.add(
         [
             text.split()
             for text in (
@@ -47,15 +47,15 @@ def test_how_the_text_writes_names(tmp_path: Path) -> None:
             )
         ]
     )
-    ill, loc = survey.evidence()
-    assert ill == Evidence(Found(1, 1), Found(0, 0), Found(0, 0), Found(1, 0), 1, 1)
-    assert loc == Evidence(capital_words=Found(0, 1), capital_matches=2)
-    assert survey.text() == TextCase(30, 9)
+    ill, loc = counter.result()
+    assert ill == CorpusStats(CaseCounts(1, 1), CaseCounts(0, 0), CaseCounts(0, 0), CaseCounts(1, 0), 1, 1)
+    assert loc == CorpusStats(capital_words=CaseCounts(0, 1), capital_matches=2)
+    assert counter.text_case() == TextCase(30, 9)
 
 
 def prepared(
     folder: Path, names: Mapping[str, Sequence[str]], *texts: str, **policy: Any
-) -> first_pass.Prepared:
+) -> first_pass.FirstPassResult:
     policies = Policies.from_tables(policy)
     counts = FirstPass([compiled(folder, names, policies)], policies)
     counts.add([sentences(*texts)])
@@ -78,8 +78,8 @@ def test_names_that_only_stand_in_longer_names(tmp_path: Path) -> None:
 
 def test_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first_pass, "BEGINNING_WORDS", 5)
-    monkeypatch.setattr(first_pass, "SURVEY_WORDS", 6)
-    monkeypatch.setattr(first_pass, "SAMPLE_WORDS", 8)
+    monkeypatch.setattr(first_pass, "CORPUS_STATS_SAMPLE", 6)
+    monkeypatch.setattr(first_pass, "COMMON_WORDS_SAMPLE", 8)
     counts = FirstPass([compiled(tmp_path, {"LOC": ["Oslo"]}, Policies())], Policies())
     added = 0
     while not counts.done:

@@ -396,8 +396,8 @@ def test_phrases_without_a_type(tmp_path: Path, labeller: Any) -> None:
         ("full.txt", "Golden Gate Bridge", 2)
     }
     assert [m.source for m in one.labels[1].evidence] == ["core.tsv"]
-    assert made.lost.dropped == {("untyped", ""): 1}
-    assert made.lost.refused == {("part_of_longer", "LOC"): 1, ("part_of_longer", ""): 1}
+    assert made.refused_matches.dropped == {("untyped", ""): 1}
+    assert made.refused_matches.refused == {("part_of_longer", "LOC"): 1, ("part_of_longer", ""): 1}
 
 
 # Whole corpora
@@ -461,7 +461,7 @@ def test_workers_change_nothing(labeller: Any, monkeypatch: pytest.MonkeyPatch) 
         report = Report()
         found = rows(report.follow(made.label(iter(sentences), workers)))
         report.finish(made)
-        outcomes.append((found, made.lost, json.dumps(report.as_dict())))
+        outcomes.append((found, made.refused_matches, json.dumps(report.as_dict())))
     assert len(outcomes[0][0]) == len(sentences)
     assert outcomes[0] == outcomes[1] == outcomes[2]
 

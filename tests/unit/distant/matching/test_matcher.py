@@ -62,7 +62,7 @@ def found(
     ]
 
 
-def pieces(text: str) -> list[str]:
+def subtokens(text: str) -> list[str]:
     result, run = [], ""
     for char in unicodedata.normalize("NFKC", text) + " ":
         if unicodedata.category(char)[0] in "LNM":
@@ -76,15 +76,15 @@ def pieces(text: str) -> list[str]:
 
 def inner(name: list[str]) -> list[str]:
     """A name without the punctuation at its edges."""
-    first = next((i for i, piece in enumerate(name) if piece not in EDGES), len(name))
-    last = next((i for i, piece in enumerate(reversed(name)) if piece not in EDGES), len(name))
+    first = next((i for i, subtoken in enumerate(name) if subtoken not in EDGES), len(name))
+    last = next((i for i, subtoken in enumerate(reversed(name)) if subtoken not in EDGES), len(name))
     return name[first : len(name) - last]
 
 
 def readings(words: Sequence[str]) -> set[tuple[str, ...]]:
     """All that a stretch of whole words may be read as: punctuation and a possessive at its edges or not."""
-    first, last = pieces(words[0]), pieces(words[-1])
-    whole = [piece for word in words for piece in pieces(word)]
+    first, last = subtokens(words[0]), subtokens(words[-1])
+    whole = [subtoken for word in words for subtoken in subtokens(word)]
     fronts, backs = [0], [0]
     while fronts[-1] + 1 < len(first) and first[fronts[-1]] in TEXT_EDGES:
         fronts.append(fronts[-1] + 1)
@@ -106,7 +106,7 @@ def brute_force(
             if insensitive:
                 options = {tuple(p.lower() for p in option) for option in options}
             for name in names:
-                key = inner(pieces(name))
+                key = inner(subtokens(name))
                 key = [p.lower() for p in key] if insensitive else key
                 if any(p.isalnum() for p in key) and tuple(key) in options:
                     result.append((start, end, name))

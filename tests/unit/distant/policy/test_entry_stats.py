@@ -11,9 +11,17 @@ from hypothesis import strategies as st
 from roster.distant.compiling.compiler import compile_lexicon
 from roster.distant.compiling.lexicon import Lexicon, Source
 from roster.distant.matching.matcher import Matcher
-from roster.distant.policy.entry_stats import ACRONYM, LOWER, PHRASE, TINY, Writing, WritingCounter, flags_of
+from roster.distant.policy.entry_stats import (
+    ACRONYM,
+    LOWER,
+    PHRASE,
+    TINY,
+    EntryStats,
+    EntryStatsCounter,
+    entry_flags,
+)
 from roster.distant.policy.policies import Policies
-from roster.distant.subtokens import cut
+from roster.distant.subtokens import to_subtokens
 
 NAMES = {
     "asthma": LOWER,
@@ -34,7 +42,7 @@ NAMES = {
 
 
 def test_flags() -> None:
-    found = flags_of(cut(list(NAMES)))
+    found = entry_flags(to_subtokens(list(NAMES)))
     assert dict(zip(NAMES, found.tolist(), strict=True)) == NAMES
 
 
@@ -50,11 +58,11 @@ def test_counts_by_type(tmp_path: Path) -> None:
     ill, films = ["asthma", "Lung Cancer", "AIDS", "the", "x"], ["It", "Of", "ALL", "It"]
     names = {"ILL": ill, "FILM": films, "CJK": ["北京"]}
     lexicon, _ = compiled(tmp_path, names)
-    found = dict(zip(lexicon.kinds, lexicon.writing, strict=True))
+    found = dict(zip(lexicon.kinds, lexicon.entry_stats, strict=True))
     assert found == {
-        "ILL": Writing(5, cased=3, lower=1, phrases=1, acronyms=1, short=1, stop_entries=1, stop_words=1),
-        "FILM": Writing(4, stop_entries=4, stop_words=2),  # ALL is an acronym, not the word
-        "CJK": Writing(1, phrases=1),
+        "ILL": EntryStats(5, cased=3, lower=1, phrases=1, acronyms=1, short=1, stop_entries=1, stop_words=1),
+        "FILM": EntryStats(4, stop_entries=4, stop_words=2),  # ALL is an acronym, not the word
+        "CJK": EntryStats(1, phrases=1),
     }
 
 
@@ -87,16 +95,16 @@ def test_plurals_of_names_that_are_kept(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.sampled_from(sorted(NAMES)), st.integers(0, 2)), max_size=20), st.integers(1, 6))
 @settings(deadline=None)
 def test_batches_do_not_matter(rows: list[tuple[str, int]], size: int) -> None:
-    def counted(batches: list[list[tuple[str, int]]]) -> list[Writing]:
-        counter = WritingCounter("NFKC")
+    def counted(batches: list[list[tuple[str, int]]]) -> list[EntryStats]:
+        counter = EntryStatsCounter("NFKC")
         for batch in filter(None, batches):
-            pieces = cut([name for name, _ in batch])
+            subtokens = to_subtokens([name for name, _ in batch])
             kind = np.array([number for _, number in batch], np.uint16)
-            counter.add(pieces, kind, flags_of(pieces), np.zeros(len(batch), np.uint8))
+            counter.add(subtokens, kind, entry_flags(subtokens), np.zeros(len(batch), np.uint8))
         return counter.result(3)
 
     parts = [rows[at : at + size] for at in range(0, len(rows), size)]
     assert counted(parts) == counted([rows])
-    for number, writing in enumerate(counted([rows])):
-        assert writing.entries == sum(kind == number for _, kind in rows)
-        assert writing.lower <= writing.cased <= writing.entries
+    for number, entry_stats in enumerate(counted([rows])):
+        assert entry_stats.entries == sum(kind == number for _, kind in rows)
+        assert entry_stats.lower <= entry_stats.cased <= entry_stats.entries
