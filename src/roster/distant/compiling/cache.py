@@ -37,13 +37,13 @@ def load_lexicons(
             lexicons.append(compile_lexicon(sources, policies, form))
             continue
         folder = cache / "lexicons" / _key(sources, policies, form)
-        found = load(folder)
-        if found is None:
+        lexicon = load(folder)
+        if lexicon is None:
             if log:
                 log(f"compiling {', '.join(s.name for s in sources)} (kept in {folder} for the next time)")
             _check_writable(folder.parent)
-            found = compile_lexicon(sources, policies, form, folder)
-        lexicons.append(found)
+            lexicon = compile_lexicon(sources, policies, form, folder)
+        lexicons.append(lexicon)
     return [lexicon for lexicon in lexicons if len(lexicon)] or lexicons[:1]
 
 

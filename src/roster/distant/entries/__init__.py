@@ -65,11 +65,11 @@ def read_entries(
 def _read(path: Path, format: str | None, broken: Broken, batch_size: int) -> Iterator[Batch]:
     empty = True
     with unpacked(path) as file:
-        found = past_comments(read_blocks(file, path, broken))
-        first = next(found, None)
+        blocks = past_comments(read_blocks(file, path, broken))
+        first = next(blocks, None)
         if first is not None:
             reader = _reader(format or format_of(first), guessed=format is None)
-            for batch in reader(chain([first], found), path, broken):
+            for batch in reader(chain([first], blocks), path, broken):
                 empty = False
                 yield from batch.pieces(batch_size)
     if empty:

@@ -143,14 +143,14 @@ def _failures(path: Path, line: int) -> Iterator[None]:
         raise DataError(f"cannot be read: {error.strerror}", path=path, line=line) from error
 
 
-def past_comments(found: Iterable[Block]) -> Iterator[Block]:
+def past_comments(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks from the first line that is neither blank nor a comment.
 
     A comment is a line above all entries that begins with `# ` and has no tab. Further down, and with a tab,
     such a line is an entry: names do begin with a number sign.
     """
     top = True
-    for block in found:
+    for block in blocks:
         at = 0
         while top and at < len(block.raw):
             end = block.raw.index(b"\n", at) + 1

@@ -75,17 +75,17 @@ def _which_column(rows: list[list[str]], block: Block) -> str:
     full = [row for row in cells if all(row)]
     first, second = map(list, zip(*(full or cells), strict=True))
     one, two = len(set(first)), len(set(second))
-    found: str | None
+    format: str | None
     if _are_common_types(first) != _are_common_types(second):
-        found = "autoner" if _are_common_types(first) else "tsv"
+        format = "autoner" if _are_common_types(first) else "tsv"
     elif len(rows) >= FEWEST_FOR_AUTONER and one * FAR_FEWER <= two:
-        found = "autoner" if _look_like_types(first) else None
+        format = "autoner" if _look_like_types(first) else None
     elif len(rows) < SHORT_FILE:
-        found = _of_short_table(first, second)
+        format = _of_short_table(first, second)
     else:
-        found = "tsv" if two * 2 <= len(rows) else None
-    if found:
-        return found
+        format = "tsv" if two * 2 <= len(rows) else None
+    if format:
+        return format
     sample = "line 1" if len(rows) == 1 else f"the first {len(rows)} lines"
     raise DataError(
         f"cannot tell which column holds the type: in {sample} column 1 has {one} "

@@ -66,7 +66,7 @@ def _pairs(names: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _of_frame(frame: Any, columns: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
-    found = find_columns(columns)
-    if found is None:
+    picked = find_columns(columns)
+    if picked is None:
         raise DataError(f"expected a data frame with two columns: {not_found(columns)}")
-    yield from zip(frame[columns[found.surface]], frame[columns[found.kind]], strict=True)
+    yield from zip(frame[columns[picked.surface]], frame[columns[picked.kind]], strict=True)

@@ -19,9 +19,9 @@ DELIMITERS = (",", ";")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def read_csv(found: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_csv(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
     """CSV with a first line that names the columns; cells in quotes may hold commas, quotes and line ends."""
-    return gather(_csv_entries(found, path, broken))
+    return gather(_csv_entries(blocks, path, broken))
 
 
 def delimiter_of(line: str) -> str | None:
@@ -40,8 +40,8 @@ def _cells(line: str, delimiter: str) -> tuple[str, ...]:
         return ()
 
 
-def _csv_entries(found: Iterable[Block], path: Path, broken: Broken) -> Iterator[tuple[int, str, str]]:
-    lines = (line for block in found for line in block.lines(broken))
+def _csv_entries(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[tuple[int, str, str]]:
+    lines = (line for block in blocks for line in block.lines(broken))
     number, first = next(lines, (1, ""))
     delimiter = delimiter_of(first) or DELIMITERS[0]
     names = _cells(first, delimiter)
@@ -114,14 +114,14 @@ def _csv_problem(error: str, *, several_lines: bool) -> str:
     return f"not CSV: {error}"
 
 
-def read_jsonl(found: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_jsonl(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
     """A JSON object on each line, with a name and a type or a list of types; other keys are not read."""
-    return gather(_json_entries(found, path, broken))
+    return gather(_json_entries(blocks, path, broken))
 
 
-def _json_entries(found: Iterable[Block], path: Path, broken: Broken) -> Iterator[tuple[int, str, str]]:
+def _json_entries(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[tuple[int, str, str]]:
     kinds = Kinds()
-    for block in found:
+    for block in blocks:
         for number, line in block.lines(broken):
             if not line or line.isspace():
                 continue

@@ -22,7 +22,7 @@ _NOT_SEPARATORS = bytes(set(range(256)) - set(b"\t\n"))
 
 
 def read_table(
-    found: Iterable[Block], path: Path, broken: Broken, *, autoner: bool, guessed: bool
+    blocks: Iterable[Block], path: Path, broken: Broken, *, autoner: bool, guessed: bool
 ) -> Iterator[Batch]:
     """`name<TAB>type`, or `type[,type]<TAB>name` for AutoNER; a first line may name the columns instead.
 
@@ -32,7 +32,7 @@ def read_table(
     columns, kinds = AUTONER if autoner else TSV, Kinds()
     types: set[str] | None = set() if guessed else None
     first = True
-    for block in found:
+    for block in blocks:
         if first:
             first = False
             named, end = header(block)
@@ -113,9 +113,9 @@ def _too_many(path: Path, columns: Columns, count: int, line: int) -> DataError:
     )
 
 
-def read_phrases(found: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_phrases(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
     """One phrase on a line, without a type (AutoNER's full dictionary)."""
-    for block in found:
+    for block in blocks:
         text = block.text()
         if text is not None:
             surfaces = list(map(str.strip, text.split("\n")))

@@ -83,8 +83,8 @@ def rows_of(answer: Answer, query: str, now: datetime | None = None) -> list[Row
         raise QueryTimeout("the query ran into the endpoint's time limit, and only a part was answered")
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_TYPES:
-        found = f"{kind or 'something without a content type'}: {shown(answer.body)}"
-        raise RosterError(f"expected {ACCEPT}, got {found}; is this the address of a SPARQL endpoint?")
+        received = f"{kind or 'something without a content type'}: {shown(answer.body)}"
+        raise RosterError(f"expected {ACCEPT}, got {received}; is this the address of a SPARQL endpoint?")
     try:
         return parse(answer.body)
     except IncompleteError as error:
@@ -156,10 +156,10 @@ def parse(body: bytes) -> list[Row]:
 
 
 def field_of(value: Any, key: str, kind: type) -> Any:
-    found = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, kind):
+    member = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(member, kind):
         raise ValueError(f"{key!r} is missing or of another kind")
-    return found
+    return member
 
 
 def row_of(binding: Any, known: set[str]) -> Row:

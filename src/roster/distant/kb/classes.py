@@ -163,10 +163,10 @@ def class_map(tree: Mapping[str, Any], source: str) -> ClassMap:
         return tuple(dict.fromkeys(_expand(name, prefixes, f"{source}: '{key}'") for name in names))
 
     def one(key: str) -> str:
-        found = iris(key, tree.get(key, DEFAULTS[key]))
-        if len(found) != 1:
-            raise ConfigError(f"{source}: '{key}' must be one property, not {len(found)}")
-        return found[0]
+        properties = iris(key, tree.get(key, DEFAULTS[key]))
+        if len(properties) != 1:
+            raise ConfigError(f"{source}: '{key}' must be one property, not {len(properties)}")
+        return properties[0]
 
     types = []
     for name, value in _table(tree.get("types", {}), source, "types").items():

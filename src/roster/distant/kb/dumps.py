@@ -172,7 +172,7 @@ class Dump:
                 if not ITEM.fullmatch(entity["id"]):
                     continue  # properties and lexemes name nothing
                 item = ox.NamedNode(WIKIDATA + entity["id"])
-                found = [
+                quads = [
                     ox.Quad(item, relation, ox.NamedNode(WIKIDATA + value))
                     for p, relation in relations
                     for value in _truthy(entity.get("claims") or {}, p)
@@ -182,16 +182,16 @@ class Dump:
                 for language in words.languages:
                     tag = {"language": language} if language else {}
                     if language in labels:
-                        found.append(ox.Quad(item, label, ox.Literal(labels[language]["value"], **tag)))
+                        quads.append(ox.Quad(item, label, ox.Literal(labels[language]["value"], **tag)))
                     for other in aliases.get(language, ()):
-                        found.append(ox.Quad(item, alias, ox.Literal(other["value"], **tag)))
+                        quads.append(ox.Quad(item, alias, ox.Literal(other["value"], **tag)))
             except ValueError as error:  # JSON, UTF-8, half of a surrogate pair, an identifier that is none
                 report(DataError(f"not an entity of Wikidata: {error}", path=self.path, line=number))
             except (KeyError, TypeError, AttributeError) as error:
                 what = f"{type(error).__name__} {error}"
                 report(DataError(f"not an entity of Wikidata: {what}", path=self.path, line=number))
             else:
-                yield from found
+                yield from quads
 
 
 def _reason(error: SyntaxError) -> str:

@@ -108,8 +108,8 @@ def _below(backend: Backend, classes: ClassMap, batch: int) -> list[str]:
             rows = select_batched(
                 backend, level, lambda some: queries.children(some, classes.vocabulary), batch=batch
             )
-            found = {row["class"] for row in rows if is_iri(row["class"])}
-            level = sorted(found - seen.keys())
+            children = {row["class"] for row in rows if is_iri(row["class"])}
+            level = sorted(children - seen.keys())
             seen.update(dict.fromkeys(level))
     return list(seen)
 
@@ -118,12 +118,12 @@ def _sizes(
     backend: Backend, classes: Sequence[str], words: Vocabulary, batch: int
 ) -> Iterator[tuple[str, int]]:
     """The classes that have instances, in the order given, with how many."""
-    found = {
+    types = {
         row["class"]: int(row["count"])
         for row in select_batched(backend, classes, lambda some: queries.counts(some, words), batch=batch)
         if "class" in row
     }
-    return ((c, found[c]) for c in classes if found.get(c))
+    return ((c, types[c]) for c in classes if types.get(c))
 
 
 class _Reader:

@@ -100,8 +100,8 @@ def types_of(
     Names are asked exactly as given; with `case_variants` those without a hit are asked again in other case.
     Hits by label come before those by alias, then they are in the order of the types and of the items.
     """
-    found = items_of(backend, names, classes, batch=batch, case_variants=case_variants)
-    return {name: tuple(hit for hit in hits if hit.type) for name, hits in found.items()}
+    hits_by_name = items_of(backend, names, classes, batch=batch, case_variants=case_variants)
+    return {name: tuple(hit for hit in hits if hit.type) for name, hits in hits_by_name.items()}
 
 
 def items_of(
@@ -115,15 +115,15 @@ def items_of(
     """As `types_of`, with the items for which the class map has no type, too."""
     taxonomy = Taxonomy(backend, classes, batch=batch)
     wanted = list(dict.fromkeys(names))
-    found = _asked(backend, wanted, classes, taxonomy, batch)
+    hits_by_name = _asked(backend, wanted, classes, taxonomy, batch)
     if case_variants:
-        others = {n: variants(n) for n in wanted if not any(hit.type for hit in found.get(n, ()))}
+        others = {n: variants(n) for n in wanted if not any(hit.type for hit in hits_by_name.get(n, ()))}
         again = dict.fromkeys(v for some in others.values() for v in some)
         second = _asked(backend, again, classes, taxonomy, batch)
         for name, some in others.items():
-            hits = [*found.get(name, ()), *(hit for v in some for hit in second.get(v, ()))]
-            found[name] = _ordered(hits, classes)
-    return {name: found.get(name, ()) for name in wanted}
+            hits = [*hits_by_name.get(name, ()), *(hit for v in some for hit in second.get(v, ()))]
+            hits_by_name[name] = _ordered(hits, classes)
+    return {name: hits_by_name.get(name, ()) for name in wanted}
 
 
 def variants(name: str) -> tuple[str, ...]:

@@ -118,19 +118,19 @@ class ProcessPool(Generic[T, R]):
     def _send(self, worker: int, item: Any) -> None:
         try:
             self._workers[worker][1].send(item)
-        except (BrokenPipeError, ConnectionResetError):
-            raise self._lost(worker) from None
+        except OSError:
+            raise self._lost_error(worker) from None
 
     def _receive(self, worker: int) -> R:
         try:
             result, error, trace = self._workers[worker][1].recv()
-        except (EOFError, ConnectionResetError):
-            raise self._lost(worker) from None
+        except (EOFError, OSError):  # OSError: it ended in the middle of a result
+            raise self._lost_error(worker) from None
         if error is not None:
             raise error from WorkerTraceback(trace)
         return result  # type: ignore[no-any-return]
 
-    def _lost(self, worker: int) -> WorkerLostError:
+    def _lost_error(self, worker: int) -> WorkerLostError:
         process = self._workers[worker][0]
         process.join(5)
         code = process.exitcode
@@ -167,7 +167,7 @@ def _serve(connection: Connection, work: Callable[[Any], Any], parent: int) -> N
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    with suppress(EOFError, BrokenPipeError, ConnectionResetError):
+    with suppress(EOFError, OSError):  # the pool was closed, or its process is gone
         while True:
             item = connection.recv()
             reply: tuple[Any, Exception | None, str]

@@ -189,17 +189,17 @@ def spacy_candidates(
 
 
 def _runs(codes: str, *, nested: bool, capitals: bool = False) -> list[Candidate]:
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for match in _RUN.finditer(codes):
         start, end = match.span(2)
         if NAME not in match[2] and TITLE not in match[2]:
             continue
         if nested:
             opening = start if match[1] is None else start - 1
-            found += _parts(codes, opening, start, end, capitals)
+            candidates += _parts(codes, opening, start, end, capitals)
         else:
-            found.append((start, end))
-    return found
+            candidates.append((start, end))
+    return candidates
 
 
 def _parts(codes: str, opening: int, start: int, end: int, capitals: bool) -> list[Candidate]:
@@ -218,7 +218,7 @@ def _parts(codes: str, opening: int, start: int, end: int, capitals: bool) -> li
         starts = sorted({opening, start, *(after for _, after in separators)} - {end})
         ends = sorted({*(before for before, _ in separators), end} - {start})
         longest = LONGEST_PART
-    found = {(start, end)}
+    parts = {(start, end)}
     for first in starts:
         if codes[first] in _LINKS:
             continue
@@ -226,8 +226,8 @@ def _parts(codes: str, opening: int, start: int, end: int, capitals: bool) -> li
             if last - first > longest:
                 break
             if codes[last - 1] not in _LINKS and NAME in codes[first:last]:
-                found.add((first, last))
-    return sorted(found)
+                parts.add((first, last))
+    return sorted(parts)
 
 
 class _CodesByWord(dict[str, str]):

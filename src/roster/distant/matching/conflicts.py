@@ -135,7 +135,7 @@ def tied_types(claims: Sequence[Mention]) -> tuple[str, ...]:
     for c in typed:
         if c.priority == top:
             voters.setdefault(c.label, set()).add((c.source, c.kind))
-    return _most(sorted(voters), {label: len(found) for label, found in voters.items()})
+    return _most(sorted(voters), {label: len(votes) for label, votes in voters.items()})
 
 
 def resolve_document(
@@ -155,16 +155,16 @@ def resolve_document(
     (('PER',), [('LOC', 'document')])
     """
     _check("ambiguous", ambiguous, get_args(Ambiguous))
-    found = []
+    resolved_spans = []
     for words, mentions in sentences:
         taken, lost = resolve(mentions, overlap)
-        found.append((words, [(claims, tied_types(claims)) for claims in taken], lost))
+        resolved_spans.append((words, [(claims, tied_types(claims)) for claims in taken], lost))
     # Every span of the document is known before the first ambiguous one is decided.
     document = None
     if ambiguous == "document":
-        document = _Document((words, *span) for words, spans, _ in found for span in spans)
+        document = _Document((words, *span) for words, spans, _ in resolved_spans for span in spans)
     results = []
-    for words, spans, lost in found:
+    for words, spans, lost in resolved_spans:
         labels: list[Label] = []
         dropped: list[tuple[Mention, Reason]] = [(c, Reason.OVERLAP) for claims in lost for c in claims]
         for claims, tied in spans:

@@ -50,17 +50,17 @@ class CorpusStatsCounter:
         kind, flags = arrays["entry_kind"][seen], arrays["entry_flags"][seen]
         lower, capital = self._lower[seen], self._capital[seen]
         size = len(self._matcher.lexicon.kinds)
-        found: list[list[CaseCounts]] = []
+        case_counts: list[list[CaseCounts]] = []
         for listed_lower in (True, False):
             for phrase in (False, True):
                 these = ((flags & LOWER > 0) == listed_lower) & ((flags & PHRASE > 0) == phrase)
                 small = np.bincount(kind[these & (lower > capital)], minlength=size).tolist()
                 large = np.bincount(kind[these & (capital > lower)], minlength=size).tolist()
-                found.append([CaseCounts(*counts) for counts in zip(small, large, strict=True)])
+                case_counts.append([CaseCounts(*counts) for counts in zip(small, large, strict=True)])
         listed = np.where(flags & LOWER > 0, lower, 0)
         lower_matches = np.bincount(kind, listed, minlength=size).astype(int).tolist()
         capital_matches = np.bincount(kind, capital, minlength=size).astype(int).tolist()
-        columns = (*found, lower_matches, capital_matches)
+        columns = (*case_counts, lower_matches, capital_matches)
         return [CorpusStats(*row) for row in zip(*columns, strict=True)]
 
     def _entries(self, text: TextArrays) -> tuple[Array, Array, Array]:

@@ -43,9 +43,9 @@ class DictionaryMatcher:
         """The claims on each sentence; what the policies refuse is counted in `refused`."""
         mentions: list[list[Mention]] = [[] for _ in words]
         for matcher, claims in zip(self.matchers, self._claims, strict=True):
-            found = _find(matcher, words)
+            matches = _find(matcher, words)
             parts: Counter[int] = Counter()
-            for i, start, end, entry, part in _parts(words, found, claims.whole[found.entry]):
+            for i, start, end, entry, part in _parts(words, matches, claims.whole[matches.entry]):
                 if part:
                     parts[entry] += 1
                 else:
@@ -55,17 +55,17 @@ class DictionaryMatcher:
                 about = matcher.lexicon.entry(entry)
                 named[about.kind, about.surface] += count
             refused.count_parts(named)
-            refused.count_refused(matcher.lexicon, found.refused, found.why)
+            refused.count_refused(matcher.lexicon, matches.refused, matches.why)
         return mentions
 
     def inside_longer(self, words: Words) -> dict[str, tuple[int, int]]:
         """For each type: matches, and how many of them are part of a longer run of capitals."""
         counts: dict[str, tuple[int, int]] = {}
         for matcher in self.matchers:
-            found, kinds = _find(matcher, words), matcher.lexicon.kinds
-            kind = matcher.lexicon.arrays["entry_kind"][found.entry]
-            every = np.ones(len(found.entry), bool)
-            part = np.array([row[-1] for row in _parts(words, found, every)], bool)
+            matches, kinds = _find(matcher, words), matcher.lexicon.kinds
+            kind = matcher.lexicon.arrays["entry_kind"][matches.entry]
+            every = np.ones(len(matches.entry), bool)
+            part = np.array([row[-1] for row in _parts(words, matches, every)], bool)
             total = np.bincount(kind, minlength=len(kinds)).tolist()
             inside = np.bincount(kind[part], minlength=len(kinds)).tolist() if len(part) else total
             counts |= {name: (total[i], inside[i]) for i, name in enumerate(kinds) if total[i]}
@@ -103,9 +103,9 @@ class _Whole:
         return np.asarray(self._kinds[self._kind[entry]] & ((self._flags[entry] & ALLOWED) == 0))
 
 
-def _parts(words: Words, found: Matches, asked: Array) -> Iterator[tuple[int, int, int, int, bool]]:
+def _parts(words: Words, matches: Matches, asked: Array) -> Iterator[tuple[int, int, int, int, bool]]:
     """Sentence, start, end and entry of each match, and whether it is a part of a longer run, if asked."""
-    columns = (found.sentence, found.start, found.end, found.entry, asked)
+    columns = (matches.sentence, matches.start, matches.end, matches.entry, asked)
     at, runs = -1, CapitalRuns(())
     for i, start, end, entry, needs in zip(*(column.tolist() for column in columns), strict=True):
         if needs and i != at:

@@ -148,16 +148,16 @@ class Matcher:
         """(first subtoken, last subtoken + 1, name) of every hit of the automata."""
         alone = self.lexicon.arrays["single"][numbers]
         at = np.flatnonzero(alone >= 0)
-        found, offset = [(at, at + 1, alone[at].astype(np.int64))], self.lexicon.singles
+        hit_columns, offset = [(at, at + 1, alone[at].astype(np.int64))], self.lexicon.singles
         numbers, place = self._promising(numbers)
         codes, width = self.lexicon.codes(numbers), self.lexicon.code_width
         for automaton in self.lexicon.automata:
             hits = automaton.find_overlapping(codes)
             rows = np.fromiter(chain.from_iterable(hits), np.int64, 3 * len(hits)).reshape(-1, 3)
             first, last = place[rows[:, 0] // width], place[rows[:, 1] // width - 1]
-            found.append((first, last + 1, rows[:, 2] + offset))
+            hit_columns.append((first, last + 1, rows[:, 2] + offset))
             offset += self.lexicon.automaton_size
-        start, end, name = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        start, end, name = (np.concatenate(columns) for columns in zip(*hit_columns, strict=True))
         return start, end, name
 
     def _promising(self, numbers: Array) -> tuple[Array, Array]:

@@ -57,8 +57,8 @@ class RefusedMatches:
         first = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
         rank = np.arange(len(group)) - np.repeat(first, np.diff(first, append=len(group)))
         for i in order[rank < KEPT].tolist():
-            found = lexicon.entry(int(values[i]) >> 2)
-            self.examples[REFUSED[int(values[i]) & 3], found.kind, found.surface] += int(counts[i])
+            about = lexicon.entry(int(values[i]) >> 2)
+            self.examples[REFUSED[int(values[i]) & 3], about.kind, about.surface] += int(counts[i])
 
     def count_parts(self, parts: Counter[tuple[str, str]]) -> None:
         """(type, entry) of matches that are a part of a longer run of capitals."""
@@ -94,13 +94,13 @@ class RefusedMatches:
 
     def examples_of(self, reason: str, most: int, kind: str | None = None) -> list[str]:
         """The most frequent entries that were lost for a reason; each once."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for (why, of, entry), count in self.examples.items():
             if why == reason and kind in (None, of):
-                found[entry] += count
-        return [name for name, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))[:most]]
+                counts[entry] += count
+        return [name for name, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]]
 
     def refused_by(self, kind: str) -> list[tuple[str, int]]:
         """Reasons for which matches of a type were refused, the most frequent first."""
-        found = [(reason, count) for (reason, of), count in self.refused.items() if of == kind]
-        return sorted(found, key=itemgetter(1), reverse=True)
+        reasons = [(reason, count) for (reason, of), count in self.refused.items() if of == kind]
+        return sorted(reasons, key=itemgetter(1), reverse=True)

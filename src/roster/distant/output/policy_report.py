@@ -49,10 +49,10 @@ RULE_MEANS = {
 
 def decisions_as_data(decisions: Mapping[str, Decision], policies: Policies) -> dict[str, Any]:
     """For each type of the dictionaries, what was decided and the counts it rests on."""
-    found = {}
+    as_data = {}
     for kind, decision in sorted(decisions.items()):
         policy, text = decision.policy, asdict(decision.corpus_stats)
-        found[kind] = {
+        as_data[kind] = {
             "label": policies.label(kind),
             "case": policy.case,
             "whole": policy.whole_only,
@@ -64,7 +64,7 @@ def decisions_as_data(decisions: Mapping[str, Decision], policies: Policies) -> 
             "dictionary": asdict(decision.entry_stats),
             "text": text,
         }
-    return found
+    return as_data
 
 
 def refused_as_data(refused_matches: RefusedMatches) -> list[dict[str, Any]]:
@@ -102,14 +102,14 @@ def warnings(labeller: Labeller, labels: Collection[str]) -> list[str]:
 
     And one for each label that was given for a type of no source.
     """
-    found = {name for label in labels for name in label.split(",")}
+    labelled = {name for label in labels for name in label.split(",")}
     policies, said = labeller.settings.policies, []
     kinds: dict[str, list[str]] = {}
     for kind in labeller.decisions:
         kinds.setdefault(policies.label(kind) or "", []).append(kind)
-    for label in sorted(kinds.keys() - found - {""}):
+    for label in sorted(kinds.keys() - labelled - {""}):
         said.append(f"no label of type {label}: {_cause(labeller, label, kinds[label])}")
-    from_patterns = {pattern.label for pattern in labeller.settings.patterns} - kinds.keys() - found
+    from_patterns = {pattern.label for pattern in labeller.settings.patterns} - kinds.keys() - labelled
     said += [f"no label of type {label}: its patterns match nothing" for label in sorted(from_patterns)]
     return [*said, *_unused_labels(labeller)]
 
@@ -222,11 +222,11 @@ def decision_lines(decisions: Mapping[str, Mapping[str, Any]]) -> list[str]:
 def other_case_rows(others: Mapping[str, Any], most: int = 6) -> tuple[list[str], list[list[str]]]:
     """A table: a row for each policy, a column for each type if there are not too many."""
     counts: Mapping[str, Mapping[str, int]] = others["labels"]
-    types = sorted({name for found in counts.values() for name in found})
+    types = sorted({name for of_case in counts.values() for name in of_case})
     types = types if len(types) <= most else []
     rows = [
-        [name, f"{sum(found.values()):,}", *(f"{found.get(kind, 0):,}" for kind in types)]
-        for name, found in counts.items()
+        [name, f"{sum(of_case.values()):,}", *(f"{of_case.get(kind, 0):,}" for kind in types)]
+        for name, of_case in counts.items()
     ]
     return ["case", "labels", *types], rows
 

@@ -168,8 +168,8 @@ class Report:
             lines += ["", f"Ambiguous, most frequent first: {top}"]
         examples = self.facts.get("dropped_examples", {})
         rows = [
-            (sum(found.values()), WHY[reason], examples[reason])
-            for reason, found in self.facts.get("dropped", {}).items()
+            (sum(by_label.values()), WHY[reason], examples[reason])
+            for reason, by_label in self.facts.get("dropped", {}).items()
         ]
         rows += refused_totals(self.facts.get("refused", ()))
         if rows:

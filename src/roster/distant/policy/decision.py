@@ -169,12 +169,12 @@ def _lower_listed(entry_stats: EntryStats, corpus_stats: CorpusStats) -> tuple[b
                 False,
                 f"the few entries listed in lower case ({entry_stats.lower_share:.1%}) are common words",
             )
-    found = _enough(corpus_stats.lower_phrases, corpus_stats.lower_words)
-    if found is None:
+    counts = _enough(corpus_stats.lower_phrases, corpus_stats.lower_words)
+    if counts is None:
         return True, f"{listed}, and the text has too few of them to decide otherwise"
-    if found.share > AGREES:
-        return True, f"{listed}, and so in the text ({_of(found)})"
-    return False, f"{listed}, but the text writes them with capitals ({_of(found)} in lower case)"
+    if counts.share > AGREES:
+        return True, f"{listed}, and so in the text ({_of(counts)})"
+    return False, f"{listed}, but the text writes them with capitals ({_of(counts)} in lower case)"
 
 
 def _capital_listed(entry_stats: EntryStats, corpus_stats: CorpusStats, agrees: bool) -> tuple[bool, str]:
@@ -185,15 +185,15 @@ def _capital_listed(entry_stats: EntryStats, corpus_stats: CorpusStats, agrees: 
         return agrees, ""
     if lists_common_words(entry_stats):
         return False, f"{entry_stats.stop_words} stop-words are among the entries, so a name needs a capital"
-    found = corpus_stats.capital_phrases
+    counts = corpus_stats.capital_phrases
     needed = AGREES if agrees else DISAGREES
-    if found.names < ENOUGH_NAMES:
-        found += corpus_stats.capital_words
+    if counts.names < ENOUGH_NAMES:
+        counts += corpus_stats.capital_words
         needed = AGREES if agrees else ONLY_WORDS
-    if found.names >= (1 if agrees else ENOUGH_NAMES):
-        if found.share > needed:
-            return True, f"those listed with capitals are in lower case in the text ({_of(found)})"
-        return False, f"the text writes those listed with capitals so ({_of(found)} in lower case)"
+    if counts.names >= (1 if agrees else ENOUGH_NAMES):
+        if counts.share > needed:
+            return True, f"those listed with capitals are in lower case in the text ({_of(counts)})"
+        return False, f"the text writes those listed with capitals so ({_of(counts)} in lower case)"
     if agrees and entry_stats.lower_share >= AGREES:
         return True, ""
     return False, f"{1 - entry_stats.lower_share:.0%} of the entries are listed with capitals"
@@ -203,9 +203,9 @@ def _enough(phrases: CaseCounts, words: CaseCounts) -> CaseCounts | None:
     """The names that decide: those of several words where there are enough, else all, else none."""
     if phrases.names >= ENOUGH_NAMES:
         return phrases
-    found = phrases + words
-    return found if found.names >= ENOUGH_NAMES else None
+    counts = phrases + words
+    return counts if counts.names >= ENOUGH_NAMES else None
 
 
-def _of(found: CaseCounts) -> str:
-    return f"{found.lower:,} of {found.names:,} names"
+def _of(counts: CaseCounts) -> str:
+    return f"{counts.lower:,} of {counts.names:,} names"

@@ -122,15 +122,15 @@ class Policies:
         where: str = "",
     ) -> Policies:
         base = section(Policy, _with_text(default or {}), f"{where}[defaults]")
-        found = []
+        of_types = []
         for name, table in (types or {}).items():
             if not isinstance(table, Mapping):
                 raise ConfigError(f"{where}[types]: {name} must be a table such as [types.{name}]")
-            found.append((name, section(Policy, _with_text(table), f"{where}[types.{name}]", base)))
+            of_types.append((name, section(Policy, _with_text(table), f"{where}[types.{name}]", base)))
         for name, label in (labels or {}).items():
             if not isinstance(label, str):
                 raise ConfigError(f'{where}[labels]: {name} must be a text ("" for no label), not {label!r}')
-        return cls(base, tuple(found), tuple((labels or {}).items()))
+        return cls(base, tuple(of_types), tuple((labels or {}).items()))
 
     def of(self, kind: str) -> Policy:
         return self.decided.get(kind) or _most_specific(self.types, kind) or self.default

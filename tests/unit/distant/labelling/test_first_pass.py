@@ -88,7 +88,7 @@ def test_only_the_beginning_is_looked_at(tmp_path: Path, monkeypatch: pytest.Mon
     assert added == 2
     found = counts.result()
     assert [len(s) for document in found.beginning for s in document] == [3, 3]
-    assert found.decisions["LOC"].evidence.capital_matches == 2
+    assert found.decisions["LOC"].corpus_stats.capital_matches == 2
 
 
 def test_a_type_that_is_not_wanted_is_not_decided(tmp_path: Path) -> None:

@@ -242,7 +242,7 @@ def test_most_of_a_text_never_reaches_the_automata(tmp_path: Path) -> None:
     lexicon = compiled(tmp_path, [("Ada Lund", "PER"), ("rain", "X")], policies)
     matcher = Matcher(lexicon, policies)
     words = ["rain"] * 500 + ["Ada", "Lund"] + ["Ada"] * 500
-    numbers, place = matcher._promising(matcher.read([words]).number)
+    numbers, place = matcher._promising(matcher.arrays_of([words]).number)
     assert place.tolist() == [500, 501]
     assert (numbers > 0).all()
 

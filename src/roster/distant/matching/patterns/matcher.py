@@ -38,17 +38,17 @@ class PatternMatcher:
 
     def mentions(self, sentence: Sentence) -> list[Mention]:
         """Every match of every pattern, from left to right, longer ones first."""
-        found: list[Mention] = []
+        mentions: list[Mention] = []
         text = joined(sentence.words)
         if self._gate(text):
             for pattern, regex in self._regexes:
-                found += [_mention(pattern, start, end) for start, end in regex.spans(text)]
+                mentions += [_mention(pattern, start, end) for start, end in regex.spans(text)]
         if self._vocabulary is not None:
             met = self._vocabulary.met(sentence.words)
             for number, (pattern, tokens) in enumerate(self._tokens):
                 spans = tokens.spans(self._vocabulary.of(number, met))
-                found += [_mention(pattern, start, end) for start, end in spans]
-        return sorted(found, key=lambda m: (m.start, -m.end, -m.priority, m.entry))
+                mentions += [_mention(pattern, start, end) for start, end in spans]
+        return sorted(mentions, key=lambda m: (m.start, -m.end, -m.priority, m.entry))
 
 
 def _mention(pattern: Pattern, start: int, end: int) -> Mention:

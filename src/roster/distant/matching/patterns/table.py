@@ -75,7 +75,7 @@ def load_patterns(tables: Sequence[Mapping[str, object]], *, origin: str) -> lis
     '(?:[0-9]+) ?- ?(?:[0-9]+)'
     """
     parts: dict[str, str] = {}
-    found: dict[str, Pattern] = {}
+    by_name: dict[str, Pattern] = {}
     for number, table in enumerate(tables, 1):
         what = f"{origin}: pattern {number}"
         if not isinstance(table, Mapping):
@@ -89,12 +89,12 @@ def load_patterns(tables: Sequence[Mapping[str, object]], *, origin: str) -> lis
                 parts[name] = regex
             else:
                 pattern = _pattern(table, parts, origin)
-                if pattern.name in found:
+                if pattern.name in by_name:
                     raise ConfigError("the name is used twice; give each pattern its own")
-                found[pattern.name] = pattern
+                by_name[pattern.name] = pattern
         except ConfigError as error:
             raise ConfigError(f"{what}: {error}") from error.__cause__
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _part(table: Mapping[str, object], parts: Mapping[str, str]) -> tuple[str, str]:

@@ -121,11 +121,11 @@ class TokenPattern:
         """`met` has for each word the set of tables it meets, as the bits of a number."""
         at = 0
         while at < len(met):
-            found = self._leftmost_longest(met, at)
-            if found is None:
+            span = self._leftmost_longest(met, at)
+            if span is None:
                 return
-            yield found
-            at = found[1]
+            yield span
+            at = span[1]
 
     def _leftmost_longest(self, met: Sequence[int], at: int) -> tuple[int, int] | None:
         """One pass over the words. Of the ways that lead to a state only the one that began first is kept."""
