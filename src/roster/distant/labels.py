@@ -23,7 +23,19 @@ from roster.scores import Evaluation, Scorer, evaluate_sentences
 
 
 class Labels:
-    """The labels of a corpus. Iterating gives its sentences with labels, made as they are asked for."""
+    """The labels of a corpus; iterating gives its sentences with labels, computed one chunk at a time.
+
+    Args:
+        corpus: gives the sentences from the first one each time it is called; read once here, to count, and
+            once for each pass over the labels.
+        settings: from `load_settings`.
+        cache: folder for compiled dictionaries and answers; None keeps nothing.
+        workers: number of processes.
+        log: called with each line of the log.
+
+    Raises:
+        RosterError: for a corpus, a dictionary or a knowledge base that cannot be read.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""One TOML file, and what the command line adds to it, say how labels are made."""
+"""The settings of `roster label`: one TOML file, and what the command line adds to it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roster.errors import ConfigError
 
 @dataclass(frozen=True)
 class Conflicts:
-    """What happens where sources overlap or disagree; the rules are in `conflicts.py`."""
+    """Rules for sources that overlap or disagree; they are defined in `matching/conflicts.py`."""
 
     overlap: str = option(
         "longest",
@@ -35,7 +35,7 @@ class Conflicts:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Which stretches of words the knowledge base is asked about."""
+    """Which stretches of words are looked up in the knowledge base."""
 
     by: str = option(
         "rules", "rules: capital letters; else the name or folder of a spaCy pipeline with a tagger"

@@ -1,9 +1,9 @@
 """Strings as flat arrays of subtokens, the alphabet of matching.
 
-A subtoken is a run of letters and digits, or one other character. Names and the corpus's words are cut in the
-same way, so a name matches whatever tokenizer made the words: `U.S.` is `u . s .` as one word or as four.
-A subtoken is known by two hashes (96 bits) of its folded characters and by its shape, which says where its
-capitals are. Everything is computed for many strings at once.
+A subtoken is a run of letters and digits, or one other character. Names and the words of a corpus are split
+in the same way, so a name matches whatever tokenizer made the words: `U.S.` is `u . s .` as one word or as four.
+A subtoken is identified by two hashes (96 bits) of its folded characters; its shape is where its capitals
+are. Everything is computed for many strings at once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SPACE, DROPPED, WORD, ATTACHED, SINGLE, MARK = range(6)
 CASELESS, LOWER, UPPER, UNCASED = range(4)  # digits and marks; letters with case; letters without
 # Shapes of subtokens; all others are 3 or more, one for each pattern of capitals.
 NO_CAPITAL, CAPITALISED, ALL_CAPITALS = range(3)
-# What is known of a subtoken's capitals, whatever its shape.
+# Properties of a subtoken's case, independent of its shape.
 HAS_CASE, HAS_CAPITAL, ONLY_CAPITALS, HAS_UNCASED = 1, 2, 4, 8
 
 EDGES = frozenset(".,;:!?\"'`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2039\u203a")
@@ -51,7 +51,7 @@ class Subtokens:
     case: Array  # uint8, HAS_CASE and so on
     kind: Array  # uint8: WORD, SINGLE or MARK
     length: Array  # int32, characters
-    first: Array  # uint32, the first character, folded; tells which mark a mark is
+    first: Array  # uint32, the first character, folded; identifies a punctuation mark
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -214,7 +214,7 @@ def _power_table(size: int) -> tuple[Array, Array]:
 def sequence_hash(key: Array, starts: Array, ends: Array) -> Array:
     """One hash for each stretch `starts[i]` to `ends[i]` (not empty) of a row of subtoken hashes."""
     hashes = np.zeros(len(starts), np.uint64)
-    for at in range(0, len(starts), 1 << 16):  # by parts, because of what it takes in between
+    for at in range(0, len(starts), 1 << 16):  # in parts, to bound the memory of intermediate arrays
         first, length = starts[at : at + (1 << 16)], (ends - starts)[at : at + (1 << 16)]
         index, begins = flat_ranges(first, length)
         mixed = key[index]

@@ -1,4 +1,4 @@
-"""Lexicons by the content of their dictionaries: compiled once, then loaded."""
+"""Compiled dictionaries on disk, by a hash of their content: compiled once, then loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from roster.distant.subtokens import Unicode
 from roster.errors import DataError, RosterError
 from roster.files import file_digest, fingerprint
 
-FORMAT = 4  # of the files in the cache; one more whenever they, or what they mean, change
+FORMAT = 4  # version of the files in the cache; increased when they, or their meaning, change
 
 
 def load_lexicons(
@@ -27,7 +27,18 @@ def load_lexicons(
     *,
     log: Callable[[str], None] | None = None,
 ) -> list[Lexicon]:
-    """One lexicon for each normal form that the policies ask for, from the cache where it has them."""
+    """The compiled dictionaries, one lexicon for each Unicode normal form of the policies.
+
+    Args:
+        sources: the dictionary files.
+        policies: of all types.
+        cache: folder of compiled dictionaries; None compiles in memory.
+        log: called with a line when a dictionary is compiled.
+
+    Raises:
+        DataError: for a dictionary that cannot be read.
+        RosterError: for a cache that cannot be written.
+    """
     if not sources and not allow_lists(policies):
         return []
     forms = sorted({policy.form for policy in (policies.default, *(p for _, p in policies.types))})

@@ -1,7 +1,7 @@
 """From dictionary files to a lexicon on disk: numbers for subtokens, names once each, automata.
 
-What is finished goes to disk at once, and arrays are let go as soon as possible: two million entries compile
-in half a gigabyte.
+Finished arrays go to disk at once and are freed as soon as possible: two million entries compile in half a
+gigabyte.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ def compile_lexicon(
 
 
 def allow_lists(policies: Policies) -> dict[str, tuple[str, ...]]:
-    """Names to add, by their type. A pattern of types (`ORG.*`) names none that they could have."""
+    """Names to add, by type. Those of a pattern of types (`ORG.*`) are left out: their type is not known."""
     return {name: p.allow for name, p in policies.types if p.allow and not any(c in name for c in "*?[")}
 
 
 class _Table:
-    """Grows by batches; `compiled` numbers the subtokens and builds the automata."""
+    """Columns of entries and forms; `add` appends batches, `write` builds the automata."""
 
     def __init__(self, policies: Policies, form: Unicode):
         self.policies, self.form = policies, form
@@ -153,7 +153,7 @@ class _Table:
         last: Array,
         entry: Array,
     ) -> None:
-        """The forms of those entries that can match."""
+        """Adds the forms of those entries that can match."""
         self._put_forms(subtokens, first[live], last[live], entry[live])
         plural = np.array([f.policy.plural for f in self.filters], bool)[kind[live]]
         if plural.any():
@@ -165,7 +165,7 @@ class _Table:
             self._put_forms(more, first, last, entry[chosen], any_last=True)
 
     def _put_deferred(self) -> list[EntryStats]:
-        """Short names and stop-words of types that are about such names get their forms after all."""
+        """Adds the forms of short names and stop-words of types that keep them, and returns all counts."""
         entry_stats = self.entry_stats.result(len(self.kinds))
         if self.deferred:
             rows, surfaces, kinds = zip(*self.deferred, strict=True)
@@ -204,7 +204,7 @@ class _Table:
         return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
     def write(self, folder: Path) -> None:
-        """The compiled lexicon. What is finished goes to disk at once, since building automata needs room."""
+        """Writes the compiled lexicon, arrays first, since building automata needs memory."""
         import daachorse
 
         entry_stats = self._put_deferred()
@@ -261,13 +261,13 @@ class _Table:
 
 
 def _release() -> None:
-    """Give memory that was freed back to the system, where the C library can; the next step needs much."""
+    """Returns freed memory to the system, where the C library can; building an automaton needs much."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Broken:
-    """Lines that cannot be read: all are counted, the first few are kept."""
+    """Broken lines: all are counted, the messages of the first few are kept."""
 
     def __init__(self) -> None:
         self.count, self.first = 0, list[str]()

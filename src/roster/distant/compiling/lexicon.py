@@ -1,4 +1,4 @@
-"""Dictionaries, compiled: an Aho-Corasick automaton over words, and a table of the entries behind it.
+"""A compiled dictionary: Aho-Corasick automata over subtokens, and a table of the entries behind them.
 
 Every distinct subtoken of the names has a number, written as three or four bytes of which only the first is
 below 128; a name is the row of its numbers. The automaton (daachorse, a double array) runs over the same
@@ -26,7 +26,7 @@ from roster.distant.policy.filters import REASONS
 from roster.distant.subtokens import Array, Subtokens, Unicode
 
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
-"""Stands for the shape of a word that may have any: the last one of a plural."""
+"""The shape of a word that may have any: the last word of a plural."""
 
 
 @dataclass(frozen=True, slots=True)

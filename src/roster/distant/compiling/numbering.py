@@ -48,7 +48,7 @@ def coded(numbers: Array, starts: Array, forms: Array, width: int) -> list[bytes
 
 
 def pair_bits(numbers: Array, starts: Array, forms: Array) -> Array:
-    """A bit for every two neighbouring subtokens of a name, so that most of a text is seen to hold none."""
+    """A bit for every two neighbouring subtokens of a name, so that most of a text can be skipped."""
     bits = np.zeros(1 << PAIR_BITS, bool)
     for at in range(0, len(forms), 1 << 18):
         chosen = forms[at : at + (1 << 18)]
@@ -60,7 +60,7 @@ def pair_bits(numbers: Array, starts: Array, forms: Array) -> Array:
 def gathered(values: Array, starts: Array, order: Array) -> Array:
     """The stretches of `values` in another order."""
     parts = []
-    for at in range(0, len(order), 1 << 18):  # by parts, because the indices take more room than the values
+    for at in range(0, len(order), 1 << 18):  # in parts, because the indices take more memory than the values
         chosen = order[at : at + (1 << 18)]
         parts.append(values[flat_ranges(starts[chosen], starts[chosen + 1] - starts[chosen])[0]])
     return np.concatenate(parts) if parts else values[:0]

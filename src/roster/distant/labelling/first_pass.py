@@ -23,7 +23,7 @@ COMMON_WORDS_SAMPLE = 500_000
 CORPUS_STATS_SAMPLE = 200_000
 """Words that are read to learn how the text writes the names of each type."""
 BEGINNING_WORDS = 25_000
-"""Words that are kept and labelled beforehand: labels under other policies, matches inside longer names."""
+"""Words that are kept, to count matches inside longer names and labels under other policies."""
 
 
 @dataclass(frozen=True)

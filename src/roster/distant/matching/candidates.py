@@ -24,7 +24,7 @@ Candidate = tuple[int, int]
 
 @dataclass(frozen=True)
 class CandidateRules:
-    """What finding names knows of a language. All entries are single words in lower case.
+    """The words of a language that decide where a name begins and ends, single words in lower case.
 
     `function_words` begin sentences with a capital that means nothing, and no name consists of them alone;
     `connectors` join names that stand on both sides of them, one or two in a row ("Bank of England",
@@ -140,14 +140,14 @@ def rule_candidates(
 ) -> list[Candidate]:
     """Runs of words with a capital letter, joined over connectors; nothing but the words is needed.
 
-    A function word that opens the sentence is left out. Where all words are in capitals they say nothing,
-    and every run of words that are not function words is taken. Scripts without capitals have no candidates.
+    A function word that opens the sentence is left out. In a sentence all in capitals, every run of words
+    that are not function words is a candidate. Scripts without capitals have no candidates.
 
     >>> words = "The Bank of England lent Ada J. Pym 's firm 3 pounds".split()
     >>> rule_candidates(words)
     [(1, 4), (5, 8)]
 
-    With `nested`, also what a knowledge base may know instead: the run with the function word that opens it,
+    With `nested`, also what a knowledge base may have instead: the run with the function word that opens it,
     the parts between connectors, what stands before and after a title, and in a sentence all in capitals
     every part of up to three words.
 
@@ -171,7 +171,7 @@ def spacy_candidates(
 
     `pipeline` is the name of an installed spaCy pipeline or a folder; it is loaded at once, so that an error
     comes before the corpus is read. It tags the corpus's own words, its tokenizer is not used. Of the rules,
-    `function_words` are not asked: the tags know better.
+    `function_words` are not used: the tags are more reliable.
     """
     nlp, Doc = _tagger(pipeline)
     docs = ((Doc(nlp.vocab, words=s.words, spaces=_spaces(s)), len(s)) for s in sentences)
@@ -231,7 +231,7 @@ def _parts(codes: str, opening: int, start: int, end: int, capitals: bool) -> li
 
 
 class _CodesByWord(dict[str, str]):
-    """The letter of each word, worked out when it is first asked for."""
+    """The letter of each word, computed at its first use."""
 
     def __init__(self, rules: CandidateRules, capitals: bool):
         super().__init__()
@@ -334,7 +334,7 @@ def _tagger(pipeline: str | Path) -> tuple[Any, Any]:
 
 
 def _unneeded(nlp: Any) -> list[str]:
-    """Components that give no part of speech and nothing that the others say they require."""
+    """Components that set no part of speech and no attribute that another component requires."""
     metas = {name: nlp.get_pipe_meta(name) for name in nlp.pipe_names}
     kept = [meta for meta in metas.values() if meta.factory not in UNNEEDED]
     required = {attribute for meta in kept for attribute in meta.requires}

@@ -1,4 +1,4 @@
-"""What the case of words says of whether they are a name."""
+"""Evidence from capitals that a span is a name."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ ACRONYM = 4
 
 
 class CaseEvidence:
-    """What the case of the words says of stretches of them, for many stretches at once."""
+    """Properties of the case of spans, for many spans at once."""
 
-    def __init__(self, case: Array, letters: Array, telling: Array, common: Array):
+    def __init__(self, case: Array, letters: Array, informative: Array, common: Array):
         cased, capital = (case & HAS_CASE) > 0, (case & HAS_CAPITAL) > 0
         self._end = capital | ~cased
         self._cased = running_sums(cased)
         self._capital = running_sums(capital)
-        self._evidence = running_sums(capital & (telling | ~common))
+        self._evidence = running_sums(capital & (informative | ~common))
         self._uncased = running_sums((case & HAS_UNCASED) > 0)
         self._lower = running_sums(cased & ((case & ONLY_CAPITALS) == 0))
         self._words = running_sums(letters > 0)
         self._short = running_sums((letters > 0) & (letters <= ACRONYM))
 
     def shown(self, start: Array, end: Array) -> Array:
-        """Whether there is a capital that a common word would not have here, or a script without capitals."""
+        """Whether there is a capital that a common word would not have, or a script without capitals."""
         alone = any_in(self._uncased, start, end) & ~any_in(self._cased, start, end)
         return any_in(self._evidence, start, end) | alone
 
     def capitals(self, start: Array, end: Array) -> Array:
-        """Whether there is any capital."""
+        """Whether a span has any capital."""
         return any_in(self._capital, start, end)
 
     def words(self, start: Array, end: Array) -> Array:
-        """How many words there are, punctuation not counted."""
+        """The number of words of a span, without punctuation."""
         return np.asarray(self._words[end] - self._words[start])
 
     def capital_ends(self, start: Array, end: Array) -> Array:
@@ -57,5 +57,5 @@ def running_sums(flags: Array) -> Array:
 
 
 def any_in(sums: Array, start: Array, end: Array) -> Array:
-    """Whether there is one of what was summed up in each stretch."""
+    """Whether each span contains a flag, given the `running_sums` of the flags."""
     return np.asarray(sums[end] > sums[start])

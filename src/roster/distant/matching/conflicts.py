@@ -24,7 +24,7 @@ The rules, in the order in which they are applied. None of them looks at the ord
    - `drop`: it gets no label.
    - `all`: it gets all tied types.
    - `first`: it gets the tied type that comes first in alphabetical order.
-   - `document`: it gets the tied type that the unambiguous labels of its document speak for. First are asked
+   - `document`: it gets the tied type that the unambiguous labels of its document favour. First counted are
      the labels whose words contain the ambiguous name, or equal it, in any case (for `Lund`, `Maria Lund` and
      `LUND`): the type with most of them wins. Types that are still tied then are compared by how many
      unambiguous labels of the whole document have them. If that ends in a tie too, the span gets no label.
@@ -68,7 +68,7 @@ class Reason(StrEnum):
     UNTYPED = "untyped"
     """It has no type, and another claim on the same words has one."""
     PRIORITY = "priority"
-    """A claim of higher priority on the same words says another type."""
+    """A claim of higher priority on the same words has another type."""
     VOTES = "votes"
     """Another type has more votes on the same words."""
     AMBIGUOUS = "ambiguous"
@@ -76,7 +76,7 @@ class Reason(StrEnum):
     FIRST = "first"
     """Equally many votes; another type comes first in alphabetical order."""
     DOCUMENT = "document"
-    """Equally many votes; the document speaks for another type."""
+    """Equally many votes; the labels of the document favour another type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def resolve(mentions: Iterable[Mention], overlap: Overlap = "longest") -> tuple[
     lost: list[Claims] = []
     first = 0
     while first < len(spans):
-        # Spans that overlap, if only by way of others, decide among themselves; most stand alone.
+        # Conflicts are resolved within each cluster of overlapping spans; most clusters are single spans.
         reach, stop = spans[first][0].end, first + 1
         while stop < len(spans) and spans[stop][0].start < reach:
             reach, stop = max(reach, spans[stop][0].end), stop + 1
@@ -144,7 +144,7 @@ def resolve_document(
     overlap: Overlap = "longest",
     ambiguous: Ambiguous = "drop",
 ) -> list[Resolved]:
-    """The labels of the sentences of one document, given as their words and what was found in them.
+    """The labels of the sentences of one document, given as their words and mentions.
 
     >>> person = Mention(0, 1, "PER", "PER", "people", "Lund")
     >>> town = Mention(0, 1, "LOC", "LOC", "towns", "Lund")
@@ -159,7 +159,7 @@ def resolve_document(
     for words, mentions in sentences:
         taken, lost = resolve(mentions, overlap)
         resolved_spans.append((words, [(claims, tied_types(claims)) for claims in taken], lost))
-    # Every span of the document is known before the first ambiguous one is decided.
+    # All spans of the document are collected before the first ambiguous one is decided.
     document = None
     if ambiguous == "document":
         document = _Document((words, *span) for words, spans, _ in resolved_spans for span in spans)
@@ -236,7 +236,7 @@ def _squares(cluster: Sequence[Claims]) -> set[int]:
 
     `best[i]` is the worth of the best set among the spans from `i` on: span `i` with the best set that starts
     after its end, or the best set without it. The spans are in order of their start, the longer first, so at
-    equal worth the set with span `i` is the one that the rule wants.
+    equal worth the set with span `i` is the one that the rule prefers.
     """
     count = len(cluster)
     starts = [claims[0].start for claims in cluster]
@@ -272,7 +272,7 @@ def _label(claims: Claims, types: tuple[str, ...]) -> Label:
 def _losers(
     claims: Claims, types: tuple[str, ...], tied: tuple[str, ...], between_tied: Reason
 ) -> list[tuple[Mention, Reason]]:
-    """The claims on a span that say none of `types`, with the reason.
+    """The claims on a span that have none of `types`, with the reason.
 
     `between_tied` is the reason for a type that was tied with the decided one.
     """
@@ -304,7 +304,7 @@ def _most(types: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 class _Document:
-    """What the unambiguous labels of a document say of its ambiguous names."""
+    """Counts of the unambiguous labels of a document, for its ambiguous names."""
 
     def __init__(self, spans: Iterable[tuple[Sequence[str], Claims, tuple[str, ...]]]):
         """Of each span the words of its sentence, its claims and its tied types."""
@@ -325,7 +325,7 @@ class _Document:
                 self._around[part][label] += count
 
     def decide(self, name: Name, tied: tuple[str, ...]) -> tuple[tuple[str, ...], Reason]:
-        """The one type of `tied` that the document speaks for, or none."""
+        """The one type of `tied` that the labels of the document favour, or none."""
         for counts in (self._around[name], self._all):
             tied = _most(tied, counts)
         return (tied, Reason.DOCUMENT) if len(tied) == 1 else ((), Reason.AMBIGUOUS)

@@ -1,4 +1,4 @@
-"""How a text writes the names of a dictionary: a look at its first part, before it is labelled."""
+"""Counts of how a text writes the names of a dictionary, taken over its first part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from roster.distant.subtokens import CAPITALISED, HAS_CAPITAL, HAS_CASE, Array, 
 
 
 class CorpusStatsCounter:
-    """Counts for the types of one lexicon, over some sentences."""
+    """Counts occurrences of the entries of one lexicon, in lower case and with capitals.
+
+    Args:
+        matcher: of the lexicon.
+    """
 
     def __init__(self, matcher: Matcher):
         self._matcher = matcher
@@ -25,25 +29,27 @@ class CorpusStatsCounter:
         self._cased = self._capitals = 0
 
     def add(self, sentences: Sequence[Sequence[str]]) -> None:
+        """Counts over some sentences, each a row of words; at most `MAX_CHUNK` words."""
         text = self._matcher.arrays_of(sentences)
         cased, capital = (text.case & HAS_CASE) > 0, (text.case & HAS_CAPITAL) > 0
-        word = cased & (text.letters > 1)  # "i" and initials say little
+        word = cased & (text.letters > 1)  # "i" and initials are not informative
         self._cased += int(word.sum())
         self._capitals += int((word & capital).sum())
         start, end, entry = self._entries(text)
         has_case, has_capital = running_sums(cased), running_sums(capital)
         # Acronyms and single letters have capitals in names and in terms: hepatitis B, 5-FU.
-        telling = running_sums((text.shape == CAPITALISED) & (text.letters > 1) & text.telling)
+        informative = running_sums((text.shape == CAPITALISED) & (text.letters > 1) & text.informative)
         lower = any_in(has_case, start, end) & ~any_in(has_capital, start, end)
         self._lower += np.bincount(entry[lower], minlength=len(self._lower)).astype(np.int32)
-        shown = any_in(telling, start, end)
+        shown = any_in(informative, start, end)
         self._capital += np.bincount(entry[shown], minlength=len(self._capital)).astype(np.int32)
 
     def text_case(self) -> TextCase:
+        """How many words have a capital."""
         return TextCase(self._cased, self._capitals)
 
     def result(self) -> list[CorpusStats]:
-        """For each kind of the lexicon."""
+        """The counts of each type of the lexicon."""
         arrays = self._matcher.lexicon.arrays
         # An acronym in lower case is another word.
         seen = np.flatnonzero((self._lower + self._capital > 0) & (arrays["entry_flags"] & ACRONYM == 0))

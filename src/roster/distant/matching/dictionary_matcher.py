@@ -1,4 +1,4 @@
-"""The names of compiled dictionaries in sentences, as claims."""
+"""The names of compiled dictionaries in sentences, as mentions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ Words = Sequence[Sequence[str]]
 
 
 class DictionaryMatcher:
-    """Finds names by the policies of their types. `common` has the common words of each lexicon."""
+    """Finds the names of dictionaries by the policies of their types.
+
+    Args:
+        lexicons: compiled dictionaries.
+        policies: of their types.
+        common: which subtokens of each lexicon are common words in the text.
+    """
 
     def __init__(
         self, lexicons: Sequence[Lexicon], policies: Policies, common: Sequence[Array | None] | None = None
@@ -40,7 +46,7 @@ class DictionaryMatcher:
         return DictionaryMatcher, (self.lexicons, self.policies, self.common)
 
     def mentions(self, words: Words, refused: RefusedMatches) -> list[list[Mention]]:
-        """The claims on each sentence; what the policies refuse is counted in `refused`."""
+        """The mentions in each sentence; matches that the policies refuse are counted in `refused`."""
         mentions: list[list[Mention]] = [[] for _ in words]
         for matcher, claims in zip(self.matchers, self._claims, strict=True):
             matches = _find(matcher, words)
@@ -103,9 +109,9 @@ class _Whole:
         return np.asarray(self._kinds[self._kind[entry]] & ((self._flags[entry] & ALLOWED) == 0))
 
 
-def _parts(words: Words, matches: Matches, asked: Array) -> Iterator[tuple[int, int, int, int, bool]]:
-    """Sentence, start, end and entry of each match, and whether it is a part of a longer run, if asked."""
-    columns = (matches.sentence, matches.start, matches.end, matches.entry, asked)
+def _parts(words: Words, matches: Matches, check: Array) -> Iterator[tuple[int, int, int, int, bool]]:
+    """Sentence, start, end, entry of each match; if `check` is set, whether a longer run contains it."""
+    columns = (matches.sentence, matches.start, matches.end, matches.entry, check)
     at, runs = -1, CapitalRuns(())
     for i, start, end, entry, needs in zip(*(column.tolist() for column in columns), strict=True):
         if needs and i != at:

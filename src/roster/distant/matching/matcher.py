@@ -44,8 +44,8 @@ CASES = {
 }
 
 IN_LOWER_CASE, COMMON, OTHERWISE, ALONE = range(4)
-"""Why a match is refused: in lower case; a common word whose capital only begins a sentence or stands in a
-headline; written otherwise than listed; one word, where the policy wants several."""
+"""Why a match is refused: in lower case; a common word whose capital only begins a sentence or is in a
+headline; written otherwise than listed; one word, where the policy requires several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +92,14 @@ class Matcher:
         start, end, name = self.hits(text.number)
         keep = (text.before[start] < INSIDE) & (text.after[end - 1] < INSIDE)
         start, end, name = start[keep], end[keep], name[keep]
-        evidence = CaseEvidence(text.case, text.letters, text.telling, self.common[text.number])
-        # Most hits are common words; those of names that need a capital are not looked at more closely.
-        hopeless = ~evidence.shown(start, end)
+        evidence = CaseEvidence(text.case, text.letters, text.informative, self.common[text.number])
+        # Most hits are common words; those without a capital, of names that need one, are dropped first.
+        rejected = ~evidence.shown(start, end)
         if self._smart is not None:
-            hopeless &= self._smart[name]
-        refused = arrays["form_entry"][arrays["name_starts"][name[hopeless]]]
-        why = np.where(evidence.capitals(start[hopeless], end[hopeless]), COMMON, IN_LOWER_CASE)
-        start, end, name = start[~hopeless], end[~hopeless], name[~hopeless]
+            rejected &= self._smart[name]
+        refused = arrays["form_entry"][arrays["name_starts"][name[rejected]]]
+        why = np.where(evidence.capitals(start[rejected], end[rejected]), COMMON, IN_LOWER_CASE)
+        start, end, name = start[~rejected], end[~rejected], name[~rejected]
 
         # From names to the entries behind them.
         first = arrays["name_starts"][name].astype(np.int64)
@@ -135,11 +135,11 @@ class Matcher:
         return Matches(sentence, start, start + length + 1, entry, refused, why.astype(np.uint8))
 
     def count(self, sentences: Sequence[Sequence[str]]) -> tuple[Array, Array]:
-        """How often each subtoken of the lexicon is in lower case, and how often it has a telling capital."""
+        """How often each subtoken of the lexicon is in lower case, and has an informative capital."""
         text = self.arrays_of(sentences)
         size = len(self.common)
         lower = (text.case & (HAS_CASE | HAS_CAPITAL)) == HAS_CASE
-        capital = ((text.case & HAS_CAPITAL) > 0) & text.telling
+        capital = ((text.case & HAS_CAPITAL) > 0) & text.informative
         return np.bincount(text.number[lower], minlength=size), np.bincount(
             text.number[capital], minlength=size
         )
@@ -216,7 +216,7 @@ class Matcher:
         acronym = ((flags & ACRONYM) > 0) & ~text.small[start]
         fits |= term & ~acronym & ((flags & TINY) == 0)
         allowed = (flags & ALLOWED) > 0
-        # For the rest the shapes of the words must be compared, which takes longer.
+        # For the rest the shapes of the words are compared, which takes longer.
         open_ = np.flatnonzero(~fits & (~smart | shown | allowed))
         if not len(open_):
             return fits
@@ -229,7 +229,9 @@ class Matcher:
         exact = np.logical_and.reduceat((shape == listed) | (listed == ANY_SHAPE), first)
         # A short word in capitals is an acronym, and no name that is listed otherwise; and vice versa.
         other = (shape == ALL_CAPITALS) != (listed == ALL_CAPITALS)
-        differs = np.logical_or.reduceat(other & text.telling[subtoken] & (text.letters[subtoken] > 0), first)
+        differs = np.logical_or.reduceat(
+            other & text.informative[subtoken] & (text.letters[subtoken] > 0), first
+        )
         also = smart[open_] & shown[open_] & evidence.capital_ends(start, end) & ~differs
         fits[open_] = exact | also
         return fits
@@ -242,7 +244,7 @@ class Matcher:
 
 
 def common_words(matcher: Matcher, chunks: Iterable[Sequence[Sequence[str]]]) -> Array:
-    """The subtokens that the text has more often in lower case than with a capital that says something."""
+    """The subtokens that the text has more often in lower case than with an informative capital."""
     lower = np.zeros(len(matcher.common), np.int64)
     capital = np.zeros(len(matcher.common), np.int64)
     for chunk in chunks:

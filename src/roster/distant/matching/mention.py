@@ -1,4 +1,4 @@
-"""What a source of labels says of a stretch of words, and what is made of it."""
+"""A match of one source, and the label that is made of all matches of the same words."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Mention:
 
     @property
     def shown(self) -> str:
-        """What a report calls the entry."""
+        """The entry as a report shows it."""
         return self.name or self.entry
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A stretch of words with the type or types that were decided, and the claims they rest on.
+    """A stretch of words with the type or types that were decided, and the claims behind them.
 
     `types` is empty for a phrase of unknown type: no label, but no evidence of absence either.
     """

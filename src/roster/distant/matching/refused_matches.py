@@ -1,4 +1,4 @@
-"""What did not become a label, counted by reason, with examples."""
+"""Matches that became no label, counted by reason, with examples."""
 
 from __future__ import annotations
 
@@ -30,19 +30,25 @@ Example = tuple[str, str, str]
 
 @dataclass
 class RefusedMatches:
-    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, label of the claim)
-    ambiguous: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)  # (name, types)
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, type of the entry)
+    """Counts of matches that a policy refused, or that lost a conflict with another mention."""
+
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """In conflicts, by reason and label of the mention."""
+    ambiguous: Counter[tuple[str, tuple[str, ...]]] = field(default_factory=Counter)
+    """By name and its types."""
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By a policy, by reason and type of the entry."""
     examples: Counter[Example] = field(default_factory=Counter)
 
     def add(self, other: RefusedMatches) -> None:
+        """Adds the counts of another part of the corpus."""
         self.dropped.update(other.dropped)
         self.ambiguous.update(other.ambiguous)
         self.refused.update(other.refused)
         self.examples.update(other.examples)
 
     def count_refused(self, lexicon: Lexicon, entry: Array, why: Array) -> None:
-        """Matches of entries that the policy of their type refused."""
+        """Counts matches of entries that the policy of their type refused."""
         if not len(entry):
             return
         values, counts = np.unique(entry.astype(np.int64) << 2 | why, return_counts=True)
@@ -61,13 +67,13 @@ class RefusedMatches:
             self.examples[REFUSED[int(values[i]) & 3], about.kind, about.surface] += int(counts[i])
 
     def count_parts(self, parts: Counter[tuple[str, str]]) -> None:
-        """(type, entry) of matches that are a part of a longer run of capitals."""
+        """Counts matches that are a part of a longer run of capitals, given by type and entry."""
         for (kind, _), count in parts.items():
             self.refused[PART, kind] += count
         self._keep(Counter({(PART, *key): count for key, count in parts.items()}))
 
     def count_dropped(self, words: Sequence[Sequence[str]], resolved: Sequence[Resolved]) -> None:
-        """Claims of some sentences that lost against others."""
+        """Counts mentions in some sentences that lost against others."""
         examples: Counter[Example] = Counter()
         for row, one in zip(words, resolved, strict=True):
             tied: dict[tuple[int, int], set[str]] = {}
@@ -93,7 +99,7 @@ class RefusedMatches:
                 self.examples[key] += count
 
     def examples_of(self, reason: str, most: int, kind: str | None = None) -> list[str]:
-        """The most frequent entries that were lost for a reason; each once."""
+        """The most frequent entries that were refused for a reason; each once."""
         counts: Counter[str] = Counter()
         for (why, of, entry), count in self.examples.items():
             if why == reason and kind in (None, of):

@@ -1,4 +1,4 @@
-"""Sentences as flat arrays of subtokens, with what their capitals tell."""
+"""Sentences as flat arrays of subtokens, and where their capitals are informative."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from roster.distant.matching.word_table import BREAK, WordTable
 from roster.distant.subtokens import HAS_CAPITAL, HAS_CASE, Array, flat_ranges
 
 HEADLINE = 0.25
-"""A sentence with a smaller share of its cased words in lower case is a headline: capitals say nothing."""
+"""A sentence with a smaller share of its cased words in lower case is a headline, where a capital is no
+evidence of a name."""
 MAX_CHUNK = 1 << 20
 """Words that are read at once, so that a match fits in 64 bits."""
 
@@ -29,12 +30,16 @@ class TextArrays:
     word: Array  # counted over all sentences, breaks included
     sentence: Array
     sentence_first: Array  # the first word of each sentence
-    telling: Array  # whether a capital says anything here
+    informative: Array  # whether a capital is evidence of a name here
     small: Array  # whether the whole sentence has no capital
 
 
 def to_arrays(table: WordTable, sentences: Sequence[Sequence[str]]) -> TextArrays:
-    """At most `MAX_CHUNK` words; `table` keeps each distinct word."""
+    """The arrays of some sentences of at most `MAX_CHUNK` words; `table` keeps each distinct word.
+
+    Raises:
+        ValueError: there are more words.
+    """
     words: list[str] = []
     for row in sentences:
         words.extend(row)
@@ -53,7 +58,7 @@ def to_arrays(table: WordTable, sentences: Sequence[Sequence[str]]) -> TextArray
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences)) + 1
     sentence = np.repeat(np.arange(len(sentences)), lengths)[word]
     case = table.case.values[index]
-    telling, small = _capitals(case, sentence, len(sentences))
+    informative, small = _capitals(case, sentence, len(sentences))
     return TextArrays(
         number=table.number.values[index],
         shape=table.shape.values[index],
@@ -64,15 +69,15 @@ def to_arrays(table: WordTable, sentences: Sequence[Sequence[str]]) -> TextArray
         word=word,
         sentence=sentence,
         sentence_first=np.cumsum(lengths) - lengths,
-        telling=telling,
+        informative=informative,
         small=small,
     )
 
 
 def _capitals(case: Array, sentence: Array, sentences: int) -> tuple[Array, Array]:
-    """Where a capital tells something, and which sentences have none.
+    """Where a capital is informative, and which sentences have none.
 
-    It tells nothing in the first cased word of a sentence, nor anywhere in a headline.
+    It is not in the first cased word of a sentence, nor anywhere in a headline.
     """
     cased = (case & HAS_CASE) > 0
     lower = cased & ((case & HAS_CAPITAL) == 0)
@@ -80,8 +85,8 @@ def _capitals(case: Array, sentence: Array, sentences: int) -> tuple[Array, Arra
     without = np.bincount(sentence[lower], minlength=sentences)
     headline = without < HEADLINE * total
     at = np.flatnonzero(cased)
-    telling = ~headline[sentence]
+    informative = ~headline[sentence]
     first = np.ones(len(at), bool)
     first[1:] = sentence[at[1:]] != sentence[at[:-1]]
-    telling[at[first]] = False
-    return telling, (without == total)[sentence]
+    informative[at[first]] = False
+    return informative, (without == total)[sentence]

@@ -1,4 +1,4 @@
-"""The distinct words of a text as subtokens, each cut once."""
+"""The distinct words of a text as subtokens, each split once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roster.distant.subtokens import APOSTROPHES, MARK, TEXT_EDGES, Array, to_su
 AT_BORDER, PAST_PUNCTUATION, PAST_POSSESSIVE, INSIDE = range(4)
 
 BREAK = "\x00"
-"""Stands between sentences; no name has it."""
+"""Between sentences; no name contains it."""
 
 
 class _WordNumbers(dict[str, int]):

@@ -21,7 +21,7 @@ OTHER_CASES = ("smart", "insensitive", "exact")
 EXAMPLES = 3
 MOST_TYPES_SHOWN = 10
 FEW_TYPES = 3
-"""So many types that are matched alike have their reasons one by one."""
+"""Up to this many types that are matched alike have their reasons one by one."""
 
 REFUSED_WHY = {
     "lower_case": "in lower case in the text",
@@ -48,7 +48,7 @@ RULE_MEANS = {
 
 
 def decisions_as_data(decisions: Mapping[str, Decision], policies: Policies) -> dict[str, Any]:
-    """For each type of the dictionaries, what was decided and the counts it rests on."""
+    """For each type of the dictionaries, what was decided and the counts behind it."""
     as_data = {}
     for kind, decision in sorted(decisions.items()):
         policy, text = decision.policy, asdict(decision.corpus_stats)
@@ -98,20 +98,20 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
 
 
 def warnings(labeller: Labeller, labels: Collection[str]) -> list[str]:
-    """One for each type that a source could give and that got no label, with the cause and a way out.
+    """A warning for each type of a source that got no label, with the cause and what to do.
 
-    And one for each label that was given for a type of no source.
+    And one for each label that was given for a type that no source has.
     """
     labelled = {name for label in labels for name in label.split(",")}
-    policies, said = labeller.settings.policies, []
+    policies, messages = labeller.settings.policies, []
     kinds: dict[str, list[str]] = {}
     for kind in labeller.decisions:
         kinds.setdefault(policies.label(kind) or "", []).append(kind)
     for label in sorted(kinds.keys() - labelled - {""}):
-        said.append(f"no label of type {label}: {_cause(labeller, label, kinds[label])}")
+        messages.append(f"no label of type {label}: {_cause(labeller, label, kinds[label])}")
     from_patterns = {pattern.label for pattern in labeller.settings.patterns} - kinds.keys() - labelled
-    said += [f"no label of type {label}: its patterns match nothing" for label in sorted(from_patterns)]
-    return [*said, *_unused_labels(labeller)]
+    messages += [f"no label of type {label}: its patterns match nothing" for label in sorted(from_patterns)]
+    return [*messages, *_unused_labels(labeller)]
 
 
 def _unused_labels(labeller: Labeller) -> list[str]:
@@ -121,7 +121,7 @@ def _unused_labels(labeller: Labeller) -> list[str]:
     of_patterns = {pattern.label for pattern in labeller.settings.patterns}
     listed = sorted(kinds)
     shown = ", ".join(listed[:MOST_TYPES_SHOWN]) + (", ..." if len(listed) > MOST_TYPES_SHOWN else "")
-    said = []
+    messages = []
     for name, label in labeller.settings.policies.labels:
         if any(fnmatchcase(kind, name) for kind in kinds):
             continue
@@ -131,8 +131,8 @@ def _unused_labels(labeller: Labeller) -> list[str]:
             )
         else:
             way_out = f"the types are {shown}" if shown else "no dictionary or knowledge base has types"
-        said.append(f"{name}={label} has no effect: no entry has a type that matches {name}; {way_out}")
-    return said
+        messages.append(f"{name}={label} has no effect: no entry has a type that matches {name}; {way_out}")
+    return messages
 
 
 def _cause(labeller: Labeller, label: str, kinds: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What was labelled, from which entries, and what was not and why: for people and as data."""
+"""Counts of labels, of their entries and of refused matches, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WHY = {
 
 @dataclass
 class Report:
-    """Counts over a corpus; `follow` takes them while the labels go by.
+    """Counts over a corpus; `follow` takes them while the sentences are iterated over.
 
     `sentences` counts those with at least one word, which is what a training reads.
     """
@@ -86,7 +86,7 @@ class Report:
         self.sources.update(other.sources)
 
     def finish(self, labeller: Labeller, others: Mapping[str, Any] | None = None) -> None:
-        """What only the labeller knows once all has gone by; `others` from `labels_by_case`."""
+        """Adds what the labeller has counted and decided; `others` is from `labels_by_case`."""
         refused, dead = labeller.refused_matches, Counter[str]()
         for lexicon in labeller.lexicons:
             dead.update(lexicon.dead_counts())

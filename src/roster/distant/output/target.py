@@ -1,4 +1,4 @@
-"""Where labels go: one file of any format, or a folder that `roster train` takes as it is."""
+"""Where labels are written: one file of any format, or a folder that `roster train` takes as it is."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from roster.errors import RosterError
 from roster.files import atomic, refuse_input, write_json, write_text
 
 MARK = "labels.json"
-"""The report; a folder that has it is a data set of ours and may be written again."""
+"""The report; a folder that contains it was written by `roster label` and may be written again."""
 DEAD = "dead_entries.tsv"
 
 
 class Target:
-    """A file or a folder to be written; looked at before anything is read."""
+    """A file or a folder to be written; checked before anything is read."""
 
     def __init__(self, path: str | Path, format: str | None = None, *, inputs: Iterable[str | Path] = ()):
         self.path = Path(path)
@@ -56,7 +56,7 @@ class Target:
         return self.path / DEAD if self.folder else self.file.with_name(f"{self.file.name}.{DEAD}")
 
     def write(self, labelled: Iterable[Labelled], scheme: Scheme = "BIO", *, sources: bool = True) -> None:
-        """The sentences, and beside them (unless `sources` is off) what each label rests on."""
+        """Writes the sentences and, with `sources`, the provenance of each label in a file beside them."""
         self.write_sentences(labelled, scheme, sources=sources, distant=self.folder)
         self.tidy(sources)
 
@@ -101,7 +101,7 @@ class Target:
             )
 
     def tidy(self, sources: bool) -> None:
-        """Removes what an earlier run left and this one did not write anew."""
+        """Removes files of an earlier run that this one did not write again."""
         if not sources:
             self.provenance.unlink(missing_ok=True)
         if self.folder:

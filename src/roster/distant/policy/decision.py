@@ -1,9 +1,9 @@
-"""From facts of a type and of the text to its policy, with the reason in words. Pure functions; no labels.
+"""The policy of a type from counts over its entries and over the text, with the reason in words.
 
-Two things speak for the case in which a name may match: how the dictionary lists it, and how the text writes
-the names it has. The text is asked by distinct names, not by occurrences, since one frequent common word
-would outvote a hundred names; and by names of several words where there are enough, since these are seldom
-there by accident.
+Pure functions; gold labels are not used. The case in which a name may match depends on how the dictionary
+lists it and on how the text writes the names that it has. In the text, distinct names are counted and not
+occurrences, since one frequent common word would outvote a hundred names; and names of several words where
+there are enough, since these are seldom common words.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ may be so many times as large; names that are more frequent than that are common
 LISTS_COMMON_WORDS = 0.03
 """A type that lists a larger share of all stop-words as names lists any word."""
 NO_CAPITALS = 0.02
-"""A text in which fewer words than this have a capital (or lack one) tells nothing by case."""
+"""A text in which fewer words than this have a capital (or lack one) has no informative case."""
 IN_LONGER, ENOUGH_MATCHES = 0.9, 20
 """A type of which more matches are inside longer runs of capitals is one of parts of names."""
 
 
 @dataclass(frozen=True)
 class CaseCounts:
-    """Distinct names of a type, by how the text mostly writes them where a capital would tell something."""
+    """Distinct names of a type, by how the text mostly writes them where a capital is informative."""
 
     lower: int = 0
     capital: int = 0
@@ -45,13 +45,13 @@ class CaseCounts:
 
     @property
     def share(self) -> float:
-        """Of names in lower case, with one more on both sides, so that few names are no certainty."""
+        """The share of names in lower case, with add-one smoothing."""
         return (self.lower + 1) / (self.names + 2)
 
 
 @dataclass(frozen=True)
 class CorpusStats:
-    """What a text has of a type: names listed in lower case and others, single words and phrases."""
+    """How a text writes the names of a type: those listed in lower case and others, words and phrases."""
 
     lower_words: CaseCounts = CaseCounts()
     lower_phrases: CaseCounts = CaseCounts()
@@ -60,7 +60,7 @@ class CorpusStats:
     lower_matches: int = 0
     """Occurrences in lower case of names listed so."""
     capital_matches: int = 0
-    """Occurrences of all names with a capital that tells something."""
+    """Occurrences of all names with an informative capital."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class TextCase:
     capitals: int = 0
 
     @property
-    def tells(self) -> bool:
-        """Whether capitals tell anything; a script without capitals is another matter."""
+    def informative(self) -> bool:
+        """Whether capitals are informative; True for a script without capitals."""
         return not self.cased or NO_CAPITALS <= self.capitals / self.cased <= 1 - NO_CAPITALS
 
 
@@ -101,7 +101,7 @@ def decide(policy: Policy, entry_stats: EntryStats, corpus_stats: CorpusStats, t
     rule, reason = "given", "set by the user"
     if policy.case == AUTO:
         case, rule, reason = _case(entry_stats, corpus_stats, text)
-        # Without capitals nothing tells the film It from the word.
+        # Without capitals, the film It and the word cannot be told apart.
         alone = rule == "no capitals" and lists_common_words(entry_stats)
         policy = replace(policy, case=case, min_words=max(policy.min_words, 2 if alone else 1))
         if alone:
@@ -139,7 +139,7 @@ def lists_common_words(entry_stats: EntryStats) -> bool:
 
 def _case(entry_stats: EntryStats, corpus_stats: CorpusStats, text: TextCase) -> tuple[str, str, str]:
     """The case policy, the rule that gave it, and why."""
-    if not text.tells:
+    if not text.informative:
         why = "is in capitals throughout" if text.capitals > text.cased / 2 else "has no capitals"
         return "terms", "no capitals", f"the text {why}"
     low, low_why = _lower_listed(entry_stats, corpus_stats)

@@ -21,17 +21,17 @@ from roster.distant.subtokens import (
 )
 
 LOWER, TINY, ACRONYM, PHRASE = 2, 4, 8, 16
-"""Flags of an entry beside ALLOWED: no capital; one word of two letters; one short word in capitals or in
+"""Flags of an entry, besides ALLOWED: no capital; one word of two letters; one short word in capitals or in
 mixed case; several words."""
 TINY_LETTERS, ACRONYM_LETTERS = 2, 4
 
 STOP_SHARE, SHORT_SHARE, FEW = 1 / 3, 1 / 2, 5
-"""A type of which a larger share is stop-words or short names, and as many entries, is one of such names."""
+"""A type of which a larger share is stop-words or short names, and as many entries, keeps such names."""
 
 
 @dataclass(frozen=True)
 class EntryStats:
-    """Counts over the entries of one type; those of entry_stats are over entries that can match."""
+    """Counts over the entries of one type; those of case and length are over entries that can match."""
 
     entries: int = 0
     cased: int = 0
@@ -59,11 +59,12 @@ class EntryStats:
 
     @property
     def keeps_short(self) -> bool:
+        """Whether most names of the type are short: chemical elements, grades."""
         return self.short >= max(FEW, SHORT_SHARE * self.entries)
 
 
 def entry_flags(subtokens: Subtokens) -> Array:
-    """The flags of entries, but ALLOWED."""
+    """The flags of entries, except ALLOWED."""
     n, owner = len(subtokens), subtokens.owner
     word = subtokens.kind != MARK
     words = np.bincount(owner[word], minlength=n)
@@ -87,7 +88,7 @@ class EntryStatsCounter:
         self._listed: dict[int, set[int]] = {}
 
     def add(self, subtokens: Subtokens, kind: Array, flags: Array, reason: Array) -> None:
-        """`reason` is why an entry can match nothing."""
+        """Counts a batch; `reason` is why an entry can match nothing, from `filter_names`."""
         n = len(subtokens)
         size = max(len(self._counts), int(kind.max(initial=0)) + 1)
         live = reason == LIVE
@@ -109,6 +110,7 @@ class EntryStatsCounter:
             self._listed.setdefault(number, set()).add(key)
 
     def result(self, kinds: int) -> list[EntryStats]:
+        """The counts of each type, of which there are `kinds`."""
         rows: list[list[int]] = self._counts.tolist() + [[0] * 7] * (kinds - len(self._counts))
         listed = [len(self._listed.get(number, ())) for number in range(kinds)]
         return [EntryStats(*(*row, count)) for row, count in zip(rows, listed, strict=True)]
@@ -117,17 +119,17 @@ class EntryStatsCounter:
 def filter_again(
     subtokens: Subtokens, kind: Array, filters: Sequence[Filter], entry_stats: Sequence[EntryStats]
 ) -> tuple[Array, Array, Array, Array]:
-    """As `filter_names`, for entries of types whose stop-words or short names count after all."""
+    """As `filter_names`, for entries that `deferred` gave: some types keep stop-words or short names."""
     for rule, counts in zip(filters, entry_stats, strict=True):
         if AUTO in rule.policy.stop_words and counts.keeps_stop_words:
             rule.keep_stop_words()
         if not rule.policy.min_length and counts.keeps_short:
-            rule.shortest = 1
+            rule.keep_short()
     return filter_names(subtokens, kind, filters)
 
 
 def deferred(reason: Array, kind: Array, filters: Sequence[Filter]) -> Array:
-    """Which entries wait for the counts of their type: left out by a limit that is `auto`."""
+    """The entries that were left out by a limit that is `auto`, and so depend on the counts of their type."""
     stops = np.array([AUTO in f.policy.stop_words for f in filters], bool)
     short = np.array([not f.policy.min_length for f in filters], bool)
     return np.flatnonzero(((reason == STOP_WORD) & stops[kind]) | ((reason == SHORT) & short[kind]))

@@ -26,11 +26,11 @@ REASONS = {
 
 EDGE_CODES = np.sort(np.array([ord(c) for c in EDGES], np.uint32))
 ALLOWED = 1
-"""Flag of an entry that is on the allow list of its type; the others are in `writing`."""
+"""Flag of an entry that is on the allow list of its type; the other flags are in `entry_stats`."""
 
 
 class Filter:
-    """The policy of one type, ready for arrays."""
+    """The policy of one type as arrays of hashes."""
 
     def __init__(self, policies: Policies, kind: str, form: Unicode):
         self.policy: Policy = policies.of(kind)
@@ -43,8 +43,12 @@ class Filter:
         self.allow_keys = _name_hashes(self.policy.allow, self.policy)
         self.deny_keys = _name_hashes(self.policy.deny, self.policy)
 
+    def keep_short(self) -> None:
+        """Names of any length match from now on."""
+        self.shortest = 1
+
     def keep_stop_words(self) -> None:
-        """Only stop-words that the settings name one by one are left out."""
+        """Stop-words match from now on, except those that the settings name one by one."""
         self.stops = frozenset(word for word in self.policy.stop_words if word not in STOP_WORDS)
         self.stop_keys = np.sort(to_subtokens(sorted(self.stops), self._form).key)
 

@@ -22,7 +22,7 @@ STOP_WORDS = {
     ),
     "calendar": frozenset(CALENDAR.split()),
 }
-"""English words that are no name on their own, whatever a gazetteer says."""
+"""English words that are left out as names, even if a gazetteer lists them."""
 STOP_WORDS["auto"] = STOP_WORDS["english"] | STOP_WORDS["calendar"]
 
 
@@ -34,7 +34,7 @@ MIN_LENGTH = 2
 
 @dataclass(frozen=True)
 class Policy:
-    """How the names of one type are matched; what is `auto` is decided in `decide`."""
+    """How the names of one type are matched; what is `auto` is decided in `decision`."""
 
     case: str = option(
         AUTO,
@@ -99,7 +99,7 @@ class Policies:
     """Policies and labels by the type as a dictionary writes it (`ORG.company`), with patterns (`ORG.*`).
 
     An exact name goes before a pattern, a longer pattern before a shorter one. A type without a policy of its
-    own has the default one; a type that `labels` does not know is its own label; the label "" means that
+    own has the default one; a type that is not in `labels` is its own label; the label "" means that
     names of this type are not wanted.
 
     >>> policies = Policies.from_tables({"min_length": 3}, {"MISC.*": {"min_words": 2}}, {"MISC.*": "MISC"})
