@@ -452,8 +452,10 @@ def test_some_of_several_processes_are_killed(
         assert not list(tmp_path.glob(".x.jsonl.*.part"))
         assert process.returncode == 2
         assert b"Traceback" not in said
-        assert said.decode().splitlines()[-1].startswith(
-            "roster: a worker process was killed by signal 9 (SIGKILL); if memory ran out"
+        assert (
+            said.decode()
+            .splitlines()[-1]
+            .startswith("roster: a worker process was killed by signal 9 (SIGKILL); if memory ran out")
         )
 
 

@@ -1,7 +1,8 @@
 """Strings as flat arrays of subtokens, the alphabet of matching.
 
 A subtoken is a run of letters and digits, or one other character. Names and the words of a corpus are split
-in the same way, so a name matches whatever tokenizer made the words: `U.S.` is `u . s .` as one word or as four.
+in the same way, so a name matches whatever tokenizer made the words: `U.S.` is `u . s .` as one word or as
+four.
 A subtoken is identified by two hashes (96 bits) of its folded characters; its shape is where its capitals
 are. Everything is computed for many strings at once.
 """

@@ -32,7 +32,7 @@ from roster.distant.compiling.numbering import (
     same_names,
     starts_of,
 )
-from roster.distant.entries import Batch, read_entries
+from roster.distant.entries import EntryBatch, read_entries
 from roster.distant.policy.entry_stats import (
     EntryStats,
     EntryStatsCounter,
@@ -72,7 +72,7 @@ def compile_lexicon(
         ):
             table.add(batch, source.name, source.priority)
     for kind, names in allow_lists(policies).items():
-        table.add(Batch(list(names), [kind] * len(names), [0] * len(names)), ALLOW_LIST, 0)
+        table.add(EntryBatch(list(names), [kind] * len(names), [0] * len(names)), ALLOW_LIST, 0)
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="roster-") as temporary:
             table.write(Path(temporary))
@@ -102,7 +102,7 @@ class _Table:
         self.entry_stats = EntryStatsCounter(form)
         self.deferred: list[tuple[int, str, int]] = []  # entry, surface, kind
 
-    def add(self, batch: Batch, source: str, priority: int) -> None:
+    def add(self, batch: EntryBatch, source: str, priority: int) -> None:
         if source not in self.sources:
             self.sources[source] = len(self.sources)
             self.priorities.append(priority)
@@ -114,7 +114,7 @@ class _Table:
         here = np.array([f.here for f in self.filters], bool)[kind]
         if not here.all():  # names of types with another normal form are in another lexicon
             keep = np.flatnonzero(here).tolist()
-            batch = Batch(
+            batch = EntryBatch(
                 [batch.surfaces[i] for i in keep],
                 [batch.kinds[i] for i in keep],
                 [batch.lines[i] for i in keep],

@@ -13,14 +13,14 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 
-from roster.distant.entries.batch import Batch
+from roster.distant.entries.batch import EntryBatch
 from roster.distant.entries.blocks import Block, Broken, past_comments, read_blocks, unpacked
 from roster.distant.entries.detect import format_of
 from roster.distant.entries.records import read_csv, read_jsonl
 from roster.distant.entries.tables import read_phrases, read_table
 from roster.errors import ConfigError, DataError
 
-__all__ = ["DICTIONARY_FORMATS", "Batch", "detect_dictionary", "read_entries"]
+__all__ = ["DICTIONARY_FORMATS", "EntryBatch", "detect_dictionary", "read_entries"]
 
 DICTIONARY_FORMATS = {
     "tsv": "name<TAB>type, more columns ignored; or any columns after a first line such as surface<TAB>type",
@@ -30,7 +30,7 @@ DICTIONARY_FORMATS = {
     "jsonl": 'a JSON object on each line: {"name": ..., "type": ... or [...]}',
 }
 
-_Reader = Callable[[Iterable[Block], Path, Broken], Iterator[Batch]]
+_Reader = Callable[[Iterable[Block], Path, Broken], Iterator[EntryBatch]]
 
 
 def read_entries(
@@ -40,7 +40,7 @@ def read_entries(
     skip_broken: bool = False,
     on_broken: Callable[[DataError], None] | None = None,
     batch_size: int = 65536,
-) -> Iterator[Batch]:
+) -> Iterator[EntryBatch]:
     """The entries of a dictionary in the order of the file, at most `batch_size` in a batch.
 
     Without a `format` it is guessed, as `detect_dictionary` does. A broken line is a DataError; with
@@ -62,7 +62,7 @@ def read_entries(
     return _read(Path(path), format, broken, batch_size)
 
 
-def _read(path: Path, format: str | None, broken: Broken, batch_size: int) -> Iterator[Batch]:
+def _read(path: Path, format: str | None, broken: Broken, batch_size: int) -> Iterator[EntryBatch]:
     empty = True
     with unpacked(path) as file:
         blocks = past_comments(read_blocks(file, path, broken))

@@ -11,7 +11,7 @@ MOST_KEPT = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryBatch:
     """Entries of a dictionary, one at each position of the three sequences.
 
     `surfaces` are the names as written, without the white space around them; `kinds` the types as written,
@@ -25,23 +25,23 @@ class Batch:
     def __len__(self) -> int:
         return len(self.surfaces)
 
-    def pieces(self, size: int) -> Iterator[Batch]:
+    def pieces(self, size: int) -> Iterator[EntryBatch]:
         """The same entries, at most `size` in a batch."""
         if len(self) <= size:
             yield self
             return
         for at in range(0, len(self), size):
             end = at + size
-            yield Batch(self.surfaces[at:end], self.kinds[at:end], self.lines[at:end])
+            yield EntryBatch(self.surfaces[at:end], self.kinds[at:end], self.lines[at:end])
 
 
-def gather(entries: Iterable[tuple[int, str, str]]) -> Iterator[Batch]:
+def gather(entries: Iterable[tuple[int, str, str]]) -> Iterator[EntryBatch]:
     """Batches of (line, surface, type) that come one at a time."""
     entries = iter(entries)
     while chunk := list(islice(entries, GATHERED)):
         lines, surfaces, kinds = map(list, zip(*chunk, strict=True))
         every = range(lines[0], lines[0] + len(lines))
-        yield Batch(surfaces, kinds, every if lines == list(every) else lines)
+        yield EntryBatch(surfaces, kinds, every if lines == list(every) else lines)
 
 
 def problem(surface: str, kinds: Sequence[str]) -> str | None:

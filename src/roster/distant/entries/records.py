@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from roster.distant.entries.batch import Batch, Kinds, gather, problem
+from roster.distant.entries.batch import EntryBatch, Kinds, gather, problem
 from roster.distant.entries.blocks import LONGEST_LINE, Block, Broken
 from roster.distant.entries.columns import find_columns, not_found
 from roster.errors import DataError
@@ -19,7 +19,7 @@ DELIMITERS = (",", ";")
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
-def read_csv(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_csv(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[EntryBatch]:
     """CSV with a first line that names the columns; cells in quotes may hold commas, quotes and line ends."""
     return gather(_csv_entries(blocks, path, broken))
 
@@ -114,7 +114,7 @@ def _csv_problem(error: str, *, several_lines: bool) -> str:
     return f"not CSV: {error}"
 
 
-def read_jsonl(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_jsonl(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[EntryBatch]:
     """A JSON object on each line, with a name and a type or a list of types; other keys are not read."""
     return gather(_json_entries(blocks, path, broken))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from roster.distant.entries.batch import Batch, Kinds, gather, problem
+from roster.distant.entries.batch import EntryBatch, Kinds, gather, problem
 from roster.distant.entries.blocks import Block, Broken
 from roster.distant.entries.columns import Columns, find_columns
 from roster.errors import DataError
@@ -23,7 +23,7 @@ _NOT_SEPARATORS = bytes(set(range(256)) - set(b"\t\n"))
 
 def read_table(
     blocks: Iterable[Block], path: Path, broken: Broken, *, autoner: bool, guessed: bool
-) -> Iterator[Batch]:
+) -> Iterator[EntryBatch]:
     """`name<TAB>type`, or `type[,type]<TAB>name` for AutoNER; a first line may name the columns instead.
 
     Where neither the user nor a header said which column holds the type (`guessed`), a column of too many
@@ -54,7 +54,7 @@ def header(block: Block) -> tuple[Columns | None, int]:
     return find_columns(tuple(cells)), end
 
 
-def _cut(block: Block, columns: Columns, kinds: Kinds, *, commas: bool) -> Batch | None:
+def _cut(block: Block, columns: Columns, kinds: Kinds, *, commas: bool) -> EntryBatch | None:
     """All entries of a block in which every line has the same columns and none is empty; None for another."""
     text = block.text()
     if not text:
@@ -71,7 +71,7 @@ def _cut(block: Block, columns: Columns, kinds: Kinds, *, commas: bool) -> Batch
     types = list(map(kinds.__getitem__, cells[columns.kind :: width]))
     if not all(surfaces) or not all(types) or (commas and any("," in kind for kind in set(types))):
         return None
-    return Batch(surfaces, types, range(block.line, block.line + count))
+    return EntryBatch(surfaces, types, range(block.line, block.line + count))
 
 
 def _one_by_one(
@@ -113,7 +113,7 @@ def _too_many(path: Path, columns: Columns, count: int, line: int) -> DataError:
     )
 
 
-def read_phrases(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[Batch]:
+def read_phrases(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[EntryBatch]:
     """One phrase on a line, without a type (AutoNER's full dictionary)."""
     for block in blocks:
         text = block.text()
@@ -122,7 +122,7 @@ def read_phrases(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterato
             surfaces.pop()
             if all(surfaces):
                 lines = range(block.line, block.line + len(surfaces))
-                yield Batch(surfaces, [""] * len(surfaces), lines)
+                yield EntryBatch(surfaces, [""] * len(surfaces), lines)
                 continue
         phrases = ((number, line.strip(), "") for number, line in block.lines(broken))
         yield from gather(phrase for phrase in phrases if phrase[1])

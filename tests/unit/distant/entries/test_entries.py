@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from roster.distant.entries import DICTIONARY_FORMATS, Batch, detect_dictionary, read_entries
+from roster.distant.entries import DICTIONARY_FORMATS, EntryBatch, detect_dictionary, read_entries
 from roster.distant.entries import batch as batch_module
 from roster.distant.entries import blocks as blocks_module
 from roster.distant.entries import records as records_module
@@ -702,4 +702,4 @@ def test_wide_lines_do_not_multiply(put: Callable[..., Path]) -> None:
 
 def test_types_of_what_is_given_back(put: Callable[..., Path]) -> None:
     (batch,) = read_entries(str(put("Oslo\nRome\n")))
-    assert batch == Batch(["Oslo", "Rome"], ["", ""], range(1, 3))
+    assert batch == EntryBatch(["Oslo", "Rome"], ["", ""], range(1, 3))

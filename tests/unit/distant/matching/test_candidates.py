@@ -16,12 +16,8 @@ from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence
 from roster.distant.matching import candidates
-from roster.distant.matching.candidates import (
-    ENGLISH_CANDIDATES,
-    CandidateRules,
-    rule_candidates,
-    spacy_candidates,
-)
+from roster.distant.matching.candidate_rules import ENGLISH_CANDIDATES, CandidateRules
+from roster.distant.matching.candidates import rule_candidates, spacy_candidates
 from roster.errors import ConfigError, RosterError
 
 

@@ -9,7 +9,7 @@ from roster.corpus.sentence import Sentence
 from roster.distant.matching.mention import Mention
 from roster.distant.matching.patterns.regex import gate, joined
 from roster.distant.matching.patterns.table import Pattern
-from roster.distant.matching.patterns.tokens import Vocabulary
+from roster.distant.matching.patterns.tokens import WordConditions
 
 
 class PatternMatcher:
@@ -29,7 +29,7 @@ class PatternMatcher:
         self._regexes = [(p, p.word_regex()) for p in patterns if p.regex is not None]
         self._gate = gate([(p.regex, p.ignore_case) for p in patterns if p.regex is not None])
         self._tokens = [(p, p.token_pattern()) for p in patterns if p.tokens is not None]
-        self._vocabulary = Vocabulary([t for _, t in self._tokens], lang) if self._tokens else None
+        self._conditions = WordConditions([t for _, t in self._tokens], lang) if self._tokens else None
 
     def __reduce__(self) -> tuple[Callable[..., PatternMatcher], tuple[Sequence[Pattern]]]:
         """Pickled as its arguments: compiled expressions cannot be pickled."""
@@ -43,10 +43,10 @@ class PatternMatcher:
         if self._gate(text):
             for pattern, regex in self._regexes:
                 mentions += [_mention(pattern, start, end) for start, end in regex.spans(text)]
-        if self._vocabulary is not None:
-            met = self._vocabulary.met(sentence.words)
+        if self._conditions is not None:
+            met = self._conditions.met(sentence.words)
             for number, (pattern, tokens) in enumerate(self._tokens):
-                spans = tokens.spans(self._vocabulary.of(number, met))
+                spans = tokens.spans(self._conditions.of(number, met))
                 mentions += [_mention(pattern, start, end) for start, end in spans]
         return sorted(mentions, key=lambda m: (m.start, -m.end, -m.priority, m.entry))
 

@@ -79,7 +79,7 @@ def load_spacy() -> Any:
 class TokenPattern:
     """A sequence of conditions on words; leftmost-longest matches that do not overlap.
 
-    `tables` are the distinct conditions that a `Vocabulary` has to decide; `spans` takes its decisions.
+    `tables` are the distinct conditions that a `WordConditions` has to decide; `spans` takes its decisions.
     """
 
     def __init__(self, tokens: Sequence[Mapping[str, Any]]):
@@ -241,7 +241,7 @@ def _spacy_vocab(lang: str) -> Any:
         raise ConfigError(f"spaCy has no language {lang!r}; xx stands for any") from error
 
 
-class Vocabulary:
+class WordConditions:
     """Which of the tables of several patterns a word meets. What one word was found to meet is kept."""
 
     def __init__(self, patterns: Sequence[TokenPattern], lang: str):
