@@ -27,11 +27,11 @@ KEPT = 1000
 WHY = {
     "overlap": "overlap with a name that was taken",
     "untyped": "phrase of unknown type on the same words as a typed name",
-    "priority": "a source of higher priority says another type",
-    "votes": "more sources say another type",
+    "priority": "a source of higher priority has another type",
+    "votes": "more sources have another type",
     "ambiguous": "several types, nothing decides",
     "first": "several types, another comes first",
-    "document": "several types, the document speaks for another",
+    "document": "several types, the labels of the document favour another",
 }
 
 
