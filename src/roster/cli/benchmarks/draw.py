@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.bench.experiments.gallery import save_all
-    from roster.bench.experiments.store import Results
     from roster.errors import DataError
+    from roster.experiments.gallery import save_all
+    from roster.experiments.store import Results
     from roster.progress import say_to_stderr
 
     results = Results.read(*args.results)

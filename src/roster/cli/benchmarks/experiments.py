@@ -14,9 +14,9 @@ from roster.methods.request import PRESETS
 from roster.progress import say_to_stderr
 
 if TYPE_CHECKING:
-    from roster.bench.experiments.plan import Asked, Row
-    from roster.bench.experiments.runner import Outcome
-    from roster.bench.experiments.store import Results
+    from roster.experiments.plan import Asked, Row
+    from roster.experiments.runner import Outcome
+    from roster.experiments.store import Results
 
 SUMMARIES = {
     "main": "table of all methods by data set",
@@ -92,7 +92,7 @@ class Kind:
         parser.set_defaults(resumes=True)
 
     def run(self, args: argparse.Namespace) -> int:
-        from roster.bench.experiments.gallery import experiment
+        from roster.experiments.gallery import experiment
 
         asked = _asked(args)
         chosen = {name: getattr(args, name) for name in ROW_OPTIONS if getattr(args, name, None) is not None}
@@ -191,8 +191,8 @@ def _corpora(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _asked(args: argparse.Namespace) -> Asked:
-    from roster.bench.experiments.plan import Asked
     from roster.cli.benchmarks.common import positive
+    from roster.experiments.plan import Asked
 
     positive(args, "minutes", "workers", *(name for name in ("least_steps", "points") if hasattr(args, name)))
     if not 0 < args.names <= 1:
@@ -213,10 +213,10 @@ def _asked(args: argparse.Namespace) -> Asked:
 
 
 def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> int:
-    from roster.bench.experiments.gallery import draw, save_all
-    from roster.bench.experiments.plan import planned
-    from roster.bench.experiments.runner import run
-    from roster.bench.experiments.store import Results
+    from roster.experiments.gallery import draw, save_all
+    from roster.experiments.plan import planned
+    from roster.experiments.runner import run
+    from roster.experiments.store import Results
     from roster.methods.train import backbone_fingerprint
 
     # A value that cannot be is told before anything is read or trained.
@@ -248,9 +248,9 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
 
 
 def _show_cases(args: argparse.Namespace, results: Results) -> None:
-    from roster.bench.experiments.cases import show, terminal
-    from roster.bench.experiments.drawing import measured
-    from roster.bench.experiments.gallery import write_all
+    from roster.experiments.cases import show, terminal
+    from roster.experiments.drawing import measured
+    from roster.experiments.gallery import write_all
 
     for shown in show(measured(results, "cases"), results, part=args.split, typed=args.sentence):
         print(terminal(shown.title, shown.cases, colour=sys.stdout.isatty()), end="")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from roster.bench.experiments.figures import Figure, Line
-from roster.bench.experiments.store import Results
-from roster.bench.experiments.tables import Spread, Table
+from roster.experiments.figures import Figure, Line
+from roster.experiments.store import Results
+from roster.experiments.tables import Spread, Table
 
 SPLITS = ("test", "valid", "train")
 """Which scores are shown, the first of those that there are; `train` is for distant labels alone."""

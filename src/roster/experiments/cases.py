@@ -8,17 +8,17 @@ from html import escape
 from itertools import combinations
 from pathlib import Path
 
-from roster.bench.experiments.data import changed, check_distant, dataset_of, gold_sentences
-from roster.bench.experiments.drawing import Drawing, Measured, grouped, slug
-from roster.bench.experiments.main import ORDER, title_of
-from roster.bench.experiments.main import rows as rows_of_main
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import Point
-from roster.bench.experiments.store import Results
 from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
+from roster.experiments.data import changed, check_distant, dataset_of, gold_sentences
+from roster.experiments.drawing import Drawing, Measured, grouped, slug
+from roster.experiments.main import ORDER, title_of
+from roster.experiments.main import rows as rows_of_main
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import Point
+from roster.experiments.store import Results
 from roster.model.folder import is_model
 
 CASES, LONGEST = 10, 40

@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from roster.bench.experiments.drawing import Drawing, measured
-from roster.bench.experiments.figures import save
-from roster.bench.experiments.store import Results
 from roster.errors import RosterError
+from roster.experiments.drawing import Drawing, measured
+from roster.experiments.figures import save
+from roster.experiments.store import Results
 from roster.files import write_text
 
 EXPERIMENTS = (
@@ -28,7 +28,7 @@ INDEX = "README.md"
 
 
 def experiment(name: str) -> ModuleType:
-    return import_module(f"roster.bench.experiments.{name}")
+    return import_module(f"roster.experiments.{name}")
 
 
 def draw(name: str, results: Results, *, texts: bool, log: Callable[[str], None]) -> Drawing:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
-from roster.bench.experiments.figures import Figure
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.tables import Table, cell
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
+from roster.experiments.figures import Figure
+from roster.experiments.plan import Asked, Row
+from roster.experiments.tables import Table, cell
 
 NAMES = {"q": "noise_robust.q", "tau": "noise_robust.tau"}
 VALUES = (0.1, 0.3, 0.5, 0.7, 0.9)

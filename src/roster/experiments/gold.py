@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roster.bench.experiments.data import dataset_of, gold_sentences
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
-from roster.bench.experiments.figures import Figure
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import Change
-from roster.bench.experiments.supervised import LEAST_STEPS, gold_fine_tuning
-from roster.bench.experiments.tables import Table, cell
+from roster.experiments.data import dataset_of, gold_sentences
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
+from roster.experiments.figures import Figure
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import Change
+from roster.experiments.supervised import LEAST_STEPS, gold_fine_tuning
+from roster.experiments.tables import Table, cell
 
 SIZES = (0, 30, 100, 300)
 ROSTER, ALONE, BOTH = "RoSTER", "fine-tuning on gold alone", "fine-tuning on gold and distant labels"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roster.bench.experiments import published
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.tables import Table, cell, number
 from roster.errors import ConfigError
+from roster.experiments import published
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.experiments.plan import Asked, Row
+from roster.experiments.tables import Table, cell, number
 from roster.methods.roster.settings import Ensemble
 
 STAGES = {"with ensemble": "ensemble", "without ensemble": "member-0"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from roster.bench.experiments import published
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import Point
-from roster.bench.experiments.tables import Spread, Table, cell, number
+from roster.experiments import published
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import Point
+from roster.experiments.tables import Spread, Table, cell, number
 from roster.methods.roster.settings import Ensemble
 
 ARMS: dict[str, dict[str, Any]] = {

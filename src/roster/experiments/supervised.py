@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from roster.bench.experiments import published
-from roster.bench.experiments.data import dataset_of, gold_sentences
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
-from roster.bench.experiments.figures import Figure, Line
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import Change, Point
-from roster.bench.experiments.tables import Table, cell
+from roster.experiments import published
+from roster.experiments.data import dataset_of, gold_sentences
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, line, slug, spread
+from roster.experiments.figures import Figure, Line
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import Change, Point
+from roster.experiments.tables import Table, cell
 
 SIZES = (100, 300, 1000, 3000)
 EPOCHS, LEAST_STEPS = 3, 600

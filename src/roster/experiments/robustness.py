@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from roster.bench.experiments.data import dataset_of, name_of
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.main import GOLD, title_of
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import DISTANT_MATCH, Change
-from roster.bench.experiments.supervised import gold_fine_tuning
-from roster.bench.experiments.tables import Spread, Table, cell, number
 from roster.errors import ConfigError
+from roster.experiments.data import dataset_of, name_of
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.experiments.main import GOLD, title_of
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import DISTANT_MATCH, Change
+from roster.experiments.supervised import gold_fine_tuning
+from roster.experiments.tables import Spread, Table, cell, number
 from roster.methods import registry
 
 PLAIN, OURS = "fine-tune", "roster"

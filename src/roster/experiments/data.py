@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from roster.bench.experiments.point import Change, Point
-from roster.bench.thinning import thin
 from roster.corpus.dataset import Dataset, Part, content, load_dataset
 from roster.corpus.formats import lines
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
+from roster.experiments.point import Change, Point
+from roster.experiments.thinning import thin
 from roster.files import fingerprint
 
 

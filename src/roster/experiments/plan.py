@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from roster.bench.experiments.data import material, name_of
-from roster.bench.experiments.point import DISTANT_MATCH, Change, Point, key_of, same_settings
-from roster.bench.experiments.store import Results
-from roster.bench.experiments.workers import finished
 from roster.errors import ConfigError
+from roster.experiments.data import material, name_of
+from roster.experiments.point import DISTANT_MATCH, Change, Point, key_of, same_settings
+from roster.experiments.store import Results
+from roster.experiments.workers import finished
 from roster.methods.request import readers
 
 

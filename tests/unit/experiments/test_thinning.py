@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.bench.thinning import thin, thin_dataset
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence, Span
+from roster.experiments.thinning import thin, thin_dataset
 
 WORDS = ("Bonn", "bonn", "Anna", "Berg", "saw")
 

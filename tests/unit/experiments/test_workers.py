@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from roster.bench.experiments.workers import finished
 from roster.errors import RosterError
+from roster.experiments.workers import finished
 from roster.model.processor import cores, limit_threads
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import roster
-from roster.bench.experiments.data import Material, material, name_of
-from roster.bench.experiments.plan import Planned, stored
-from roster.bench.experiments.point import DISTANT_MATCH, Point, settings
-from roster.bench.experiments.store import Results, runs_of
-from roster.bench.experiments.workers import finished
 from roster.bench.measure import machine, versions
 from roster.corpus.io import write
 from roster.errors import RosterError
+from roster.experiments.data import Material, material, name_of
+from roster.experiments.plan import Planned, stored
+from roster.experiments.point import DISTANT_MATCH, Point, settings
+from roster.experiments.store import Results, runs_of
+from roster.experiments.workers import finished
 from roster.methods.request import read_config
 from roster.model.folder import is_model
 from roster.scores import evaluate_sentences

@@ -8,8 +8,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from roster.bench.experiments.tables import Spread
 from roster.errors import ConfigError
+from roster.experiments.tables import Spread
 
 COLOURS = ("#1f4e99", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#444444")
 MARKERS = "osD^vP"

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.bench.experiments import robustness
-from roster.bench.experiments.data import material
-from roster.bench.experiments.drawing import Measured, measured
-from roster.bench.experiments.plan import Asked, Row, planned
-from roster.bench.experiments.point import Change
-from roster.bench.experiments.robustness import draw, rank_correlation, rows
-from roster.bench.experiments.runner import describe
-from roster.bench.experiments.store import Results
-from roster.bench.experiments.tables import Table
 from roster.cli.benchmarks.experiments import _corpora
 from roster.errors import ConfigError
+from roster.experiments import robustness
+from roster.experiments.data import material
+from roster.experiments.drawing import Measured, measured
+from roster.experiments.plan import Asked, Row, planned
+from roster.experiments.point import Change
+from roster.experiments.robustness import draw, rank_correlation, rows
+from roster.experiments.runner import describe
+from roster.experiments.store import Results
+from roster.experiments.tables import Table
 from roster.scores import evaluate_sentences
 
 TEXTS = ["Ada left Oslo", "Bo saw Ada", "Lima is far", "no name here"]

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from roster.bench.experiments.data import changed, dataset_of
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.figures import Figure, Line
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import Point
-from roster.bench.experiments.tables import Spread, Table, cell
 from roster.config import Config
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError
+from roster.experiments.data import changed, dataset_of
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.experiments.figures import Figure, Line
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import Point
+from roster.experiments.tables import Spread, Table, cell
 from roster.methods.request import load_config
 from roster.methods.roster.settings import Augmentation, SelfTraining
 

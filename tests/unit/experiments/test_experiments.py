@@ -14,21 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.bench.experiments import augmentation, cases, main, published, runner
-from roster.bench.experiments.data import changed, dataset_of, material
-from roster.bench.experiments.drawing import Measured, measured
-from roster.bench.experiments.figures import Figure, Line, drawn, save
-from roster.bench.experiments.gallery import EXPERIMENTS, experiment, save_all
-from roster.bench.experiments.plan import Asked, Planned, Row, planned, stored
-from roster.bench.experiments.point import Change, Point, key_of, same_settings, settings
-from roster.bench.experiments.store import VERSION, Results
-from roster.bench.experiments.supervised import worth
-from roster.bench.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
-from roster.bench.thinning import thin
 from roster.cli.benchmarks.experiments import SUMMARIES
 from roster.config import to_toml
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError, DataError, RosterError
+from roster.experiments import augmentation, cases, main, published, runner
+from roster.experiments.data import changed, dataset_of, material
+from roster.experiments.drawing import Measured, measured
+from roster.experiments.figures import Figure, Line, drawn, save
+from roster.experiments.gallery import EXPERIMENTS, experiment, save_all
+from roster.experiments.plan import Asked, Planned, Row, planned, stored
+from roster.experiments.point import Change, Point, key_of, same_settings, settings
+from roster.experiments.store import VERSION, Results
+from roster.experiments.supervised import worth
+from roster.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
+from roster.experiments.thinning import thin
 from roster.methods.registry import all_methods, get, names
 from roster.methods.request import load_config
 from roster.methods.roster.settings import NoiseRobust

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roster.bench.experiments import published
-from roster.bench.experiments.data import dataset_of
-from roster.bench.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.bench.experiments.plan import Asked, Row
-from roster.bench.experiments.point import DISTANT_MATCH, Change, Point
-from roster.bench.experiments.supervised import gold_fine_tuning
-from roster.bench.experiments.tables import Table, cell, number
 from roster.errors import ConfigError
+from roster.experiments import published
+from roster.experiments.data import dataset_of
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
+from roster.experiments.plan import Asked, Row
+from roster.experiments.point import DISTANT_MATCH, Change, Point
+from roster.experiments.supervised import gold_fine_tuning
+from roster.experiments.tables import Table, cell, number
 from roster.methods import registry
 
 GOLD = "-gold"
