@@ -165,6 +165,25 @@ def roster(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     server.close()
 
 
+class Benchmarks:
+    """`python -m benchmarks ...` as a process, in a folder other than the repository."""
+
+    def __init__(self, environment: dict[str, str], folder: Path):
+        paths = [environment["PYTHONPATH"], str(REPOSITORY)]
+        self.environment, self.folder = {**environment, "PYTHONPATH": os.pathsep.join(paths)}, folder
+
+    def __call__(self, *arguments: str | Path) -> Done:
+        command = [sys.executable, "-m", "benchmarks", *map(str, arguments)]
+        done = subprocess.run(command, env=self.environment, cwd=self.folder, capture_output=True, text=True,
+                              encoding="utf-8")  # fmt: skip
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def benchmarks(environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Benchmarks:
+    return Benchmarks(environment, tmp_path_factory.mktemp("benchmarks"))
+
+
 def make_sentences(number: int, seed: int, forget: float = 0.0) -> tuple[list[str], list[str]]:
     """Lines of words and lines of tags; of the names, the share `forget` is not labelled."""
     draw = random.Random(seed)

@@ -1,4 +1,4 @@
-"""`roster benchmark matching` as a user runs it, small."""
+"""`python -m benchmarks matching` as a user runs it, small."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def plain_search(names: list[str], text: Path) -> int:
     return found
 
 
-def test_all_systems(roster: Any, names: list[str], files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_all_systems(benchmarks: Any, names: list[str], files: tuple[Path, Path], tmp_path: Path) -> None:
     dictionary, text = files
-    done = roster.cold("benchmark", "matching", "--dictionary", dictionary, "--text", text, "--sizes", "all",
+    done = benchmarks("matching", "--dictionary", dictionary, "--text", text, "--sizes", "all",
                        "--repeat", "1", "--json", "-o", tmp_path / "out.jsonl")  # fmt: skip
     assert done.code == 0, done.err
     report = json.loads(done.out)
@@ -99,17 +99,17 @@ def test_all_systems(roster: Any, names: list[str], files: tuple[Path, Path], tm
 
 
 def test_a_missing_package_and_limits(
-    roster: Any, environment: dict[str, str], files: tuple[Path, Path], tmp_path: Path
+    benchmarks: Any, environment: dict[str, str], files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """What cannot be imported is skipped, what hangs or grows is stopped; results are added to older ones."""
     (tmp_path / "flashtext.py").write_text("raise ImportError('it is not here')\n")
     (tmp_path / "ahocorasick.py").write_text("import time\ntime.sleep(60)\n")
     (tmp_path / "ahocorasick_rs.py").write_text("held = []\nwhile True:\n    held.append(b'x' * 2**24)\n")
     paths = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
-    command = type(roster)({**environment, "PYTHONPATH": paths}, tmp_path)
+    command = type(benchmarks)({**environment, "PYTHONPATH": paths}, tmp_path)
     (tmp_path / "out.jsonl").write_text('{"before": 1}\n')
     systems = ["flashtext", "pyahocorasick", "ahocorasick_rs", "ours"]
-    done = command.cold("benchmark", "matching", "--dictionary", files[0], "--text", files[1],
+    done = command("matching", "--dictionary", files[0], "--text", files[1],
                         "--systems", *systems, "--sizes", "50", "--repeat", "2", "--limit", "4",
                         "--memory-limit", "0.25", "-o", "out.jsonl")  # fmt: skip
     assert done.code == 0, done.err
@@ -128,15 +128,15 @@ def test_a_missing_package_and_limits(
 
 
 def test_a_system_that_breaks(
-    roster: Any, environment: dict[str, str], files: tuple[Path, Path], tmp_path: Path
+    benchmarks: Any, environment: dict[str, str], files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "flashtext.py").write_text("raise ValueError('out of order')\n")
     paths = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
-    command = type(roster)({**environment, "PYTHONPATH": paths}, tmp_path)
-    done = command.cold("benchmark", "matching", "--dictionary", files[0], "--text", files[1],
+    command = type(benchmarks)({**environment, "PYTHONPATH": paths}, tmp_path)
+    done = command("matching", "--dictionary", files[0], "--text", files[1],
                         "--systems", "flashtext", "--sizes", "50", "--json")  # fmt: skip
     assert done.code == 1
-    assert done.err.splitlines()[-1] == "roster: flashtext failed; the results say how"
+    assert done.err.splitlines()[-1] == "benchmarks: flashtext failed; the results give the error"
     (result,) = json.loads(done.out)["results"]
     assert (result["status"], result["message"]) == ("failed", "ValueError: out of order")
 
@@ -155,15 +155,15 @@ def test_a_system_that_breaks(
         (["matching", "--dictionary", "no.tsv", "--text", "no.txt"], "no.tsv"),
     ],
 )
-def test_mistakes(arguments: list[str], message: str, roster: Any) -> None:
-    done = roster.cold("benchmark", *arguments)
+def test_mistakes(arguments: list[str], message: str, benchmarks: Any) -> None:
+    done = benchmarks(*arguments)
     assert done.code == 2
     assert message in done.err
-    assert done.err.splitlines()[-1].startswith("roster: ")
+    assert done.err.splitlines()[-1].startswith("benchmarks: ")
     assert not done.out
 
 
-def test_help(roster: Any) -> None:
-    done = roster.cold("benchmark", "matching", "--help")
+def test_help(benchmarks: Any) -> None:
+    done = benchmarks("matching", "--help")
     assert done.code == 0
-    assert "Example:\n  roster benchmark matching" in done.out
+    assert "Example:\n  python -m benchmarks matching" in done.out

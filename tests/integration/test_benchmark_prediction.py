@@ -1,4 +1,4 @@
-"""`roster benchmark prediction` as a user runs it, small."""
+"""`python -m benchmarks prediction` as a user runs it, small."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 
 def test_models_beside_others(
-    roster: Any, environment: dict[str, str], model: Path, corpus: Path, tmp_path: Path
+    benchmarks: Any, environment: dict[str, str], model: Path, corpus: Path, tmp_path: Path
 ) -> None:
     """All that is asked for is measured; what is not installed is missing, and no error."""
     (tmp_path / "spacy.py").write_text("raise ImportError('it is not here')\n")
     paths = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
-    command = type(roster)({**environment, "PYTHONPATH": paths}, tmp_path)
+    command = type(benchmarks)({**environment, "PYTHONPATH": paths}, tmp_path)
     gold = corpus / "test_text.txt"
-    done = command.cold("benchmark", "prediction", model, "--gold", gold, "--systems", "pipeline", "spacy",
+    done = command("prediction", model, "--gold", gold, "--systems", "pipeline", "spacy",
                         "--repeat", "1", "--sizes", "0.003", "--json", "-o", "out.jsonl")  # fmt: skip
     assert done.code == 0, done.err
     report = json.loads(done.out)
@@ -55,9 +55,9 @@ def test_models_beside_others(
         (["x", "--repeat", "0"], "--repeat must be more than 0, not 0"),
     ],
 )
-def test_mistakes(arguments: list[str], message: str, roster: Any) -> None:
-    done = roster.cold("benchmark", "prediction", *arguments)
+def test_mistakes(arguments: list[str], message: str, benchmarks: Any) -> None:
+    done = benchmarks("prediction", *arguments)
     assert done.code == 2
     assert message in done.err
-    assert done.err.splitlines()[-1].startswith("roster: ")
+    assert done.err.splitlines()[-1].startswith("benchmarks: ")
     assert not done.out

@@ -1,4 +1,4 @@
-"""`roster benchmark startup` as a user runs it."""
+"""`python -m benchmarks startup` as a user runs it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 
-def test_commands(roster: Any, model: Path, tmp_path: Path) -> None:
-    done = roster.cold("benchmark", "startup", model, "--repeat", "1", "--json", "-o", tmp_path / "out.jsonl")
+def test_commands(benchmarks: Any, model: Path, tmp_path: Path) -> None:
+    done = benchmarks("startup", model, "--repeat", "1", "--json", "-o", tmp_path / "out.jsonl")
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["benchmark"] == "startup"
@@ -24,11 +24,11 @@ def test_commands(roster: Any, model: Path, tmp_path: Path) -> None:
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 3
 
 
-def test_a_model_that_cannot_be_used(roster: Any, tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_used(benchmarks: Any, tmp_path: Path) -> None:
     """What fails is in the table, is told at the end, and makes the exit code 1."""
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "roster.json").write_text("{}")
-    done = roster.cold("benchmark", "startup", tmp_path / "broken", "--repeat", "1")
+    done = benchmarks("startup", tmp_path / "broken", "--repeat", "1")
     assert done.code == 1
-    assert done.err.splitlines()[-1] == "roster: roster predict broken failed; the results say how"
+    assert done.err.splitlines()[-1] == "benchmarks: roster predict broken failed; the results give the error"
     assert "roster predict broken  failed: ended with code 2: roster: " in done.out

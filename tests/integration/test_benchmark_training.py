@@ -1,4 +1,4 @@
-"""`roster benchmark training` as a user runs it, on the toy corpus."""
+"""`python -m benchmarks training` as a user runs it, on the toy corpus."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SHORT = ("backbone.max_length=32", "optimiser.device=cpu", "optimiser.batch_size
 STAGES = ["members", "ensemble", "self-training", "rest"]
 
 
-def test_one_size(roster: Any, corpus: Path, backbone: Path, tmp_path: Path) -> None:
+def test_one_size(benchmarks: Any, corpus: Path, backbone: Path, tmp_path: Path) -> None:
     values = [part for value in SHORT for part in ("--set", value)]
     values += ["--set", "optimiser.precision=float32", "--sizes", "80", "--seeds", "3", "--engines", "plain"]
-    done = roster.cold("benchmark", "training", corpus, "--backbone", backbone, *values,
+    done = benchmarks("training", corpus, "--backbone", backbone, *values,
                        "--json", "-o", tmp_path / "out.jsonl")  # fmt: skip
     assert done.code == 0, done.err
     report = json.loads(done.out)
@@ -50,9 +50,9 @@ def test_one_size(roster: Any, corpus: Path, backbone: Path, tmp_path: Path) -> 
         (["no-such-data"], "no-such-data: no such file or folder"),
     ],
 )
-def test_mistakes(arguments: list[str], message: str, roster: Any) -> None:
-    done = roster.cold("benchmark", "training", *arguments)
+def test_mistakes(arguments: list[str], message: str, benchmarks: Any) -> None:
+    done = benchmarks("training", *arguments)
     assert done.code == 2
     assert message in done.err
-    assert done.err.splitlines()[-1].startswith("roster: ")
+    assert done.err.splitlines()[-1].startswith("benchmarks: ")
     assert not done.out

@@ -1,22 +1,19 @@
-"""`roster benchmark`: what measures this machine, and the experiments of the paper."""
+"""`roster benchmark`: the experiments of the paper."""
 
 from __future__ import annotations
 
 import argparse
-from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 
+from roster.cli.benchmarks import draw
 from roster.cli.benchmarks.experiments import SUMMARIES, Kind
 
 HELP = """\
-Measures this machine (matching, prediction, startup, training), or runs an experiment of the paper. Each
-prints a table. Experiments keep every finished training in a file, from which `draw` makes all tables and
-figures again.
+Runs an experiment of the paper and prints its table. Every finished training is kept in a file, from which
+`draw` makes all tables and figures again.
 """
-EXAMPLE = "roster benchmark matching --dictionary names.tsv --text news.txt"
-SPEED = ("matching", "prediction", "startup", "training")
-BENCHMARKS = (*SPEED, *SUMMARIES, "draw")
+EXAMPLE = "roster benchmark main conll03/ --backbone roberta-base -o results.jsonl"
+BENCHMARKS = (*SUMMARIES, "draw")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,25 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
         )
         kind.add_arguments(sub)
-        if name not in SPEED:
-            continue
-        sub.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-        sub.add_argument(
-            "-o", "--output", metavar="FILE", help="also append the results to a file, as JSON lines"
-        )
 
 
 def run(args: argparse.Namespace) -> int:
-    if (
-        args.benchmark in SPEED and args.output
-    ):  # a file that cannot be written is told now, not after an hour of measuring
-        with Path(args.output).open("a"):
-            pass
     return int(_kind(args.benchmark).run(args))
 
 
 def _kind(name: str) -> ModuleType | Kind:
-    """A module of `cli/benchmarks`; the experiments share one."""
-    if name in SUMMARIES:
-        return Kind(name)
-    return import_module(f"roster.cli.benchmarks.{name}")
+    """The module `draw`, or one of the experiments, which share a module."""
+    return draw if name == "draw" else Kind(name)

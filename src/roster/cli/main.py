@@ -24,7 +24,7 @@ COMMANDS = {
     "pretrain": "make a backbone from plain text, from another one, or from a larger one",
     "convert": "change the format of labelled data",
     "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
-    "benchmark": "speed and memory on this machine, and the experiments of the paper",
+    "benchmark": "the experiments of the paper: tables and figures",
 }
 RESUMES = ("demo", "train", "pretrain", "kb")
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import roster
-from roster.bench.measure import machine, versions
 from roster.corpus.io import write
 from roster.errors import RosterError
 from roster.experiments.data import Material, material, name_of
+from roster.experiments.hardware import machine, versions
 from roster.experiments.plan import Planned, stored
 from roster.experiments.point import DISTANT_MATCH, Point, settings
 from roster.experiments.store import Results, runs_of

@@ -1,1 +1,1 @@
-"""One short module for each kind of benchmark: parse, call, give out."""
+"""The benchmarks of `roster benchmark`: the experiments of the paper, and `draw`."""

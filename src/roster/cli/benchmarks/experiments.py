@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roster.cli.options import positive
 from roster.config import parse_override
 from roster.errors import ConfigError
 from roster.methods.request import PRESETS
@@ -191,7 +192,6 @@ def _corpora(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _asked(args: argparse.Namespace) -> Asked:
-    from roster.cli.benchmarks.common import positive
     from roster.experiments.plan import Asked
 
     positive(args, "minutes", "workers", *(name for name in ("least_steps", "points") if hasattr(args, name)))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import roster
-from roster.bench.measure import memory, peak_memory
+from benchmarks.measure import memory, peak_memory
 
 if TYPE_CHECKING:
     from roster.distant.compiling.lexicon import Lexicon

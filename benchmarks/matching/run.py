@@ -1,4 +1,4 @@
-"""`roster benchmark matching`: the dictionary matcher beside others, on the same names and text.
+"""`python -m benchmarks matching`: the dictionary matcher beside others, on the same names and text.
 
 Every number is measured in this run. Each system builds and matches in a fresh process, and loads and matches
 in another, on one core; systems take turns within each repeat, so that a busy minute of the machine hits all.
@@ -16,9 +16,8 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from roster.bench.invented import invented_names, invented_text
-from roster.bench.matchers import SYSTEMS, build_and_match, load_and_match
-from roster.bench.measure import (
+from benchmarks.matching.systems import SYSTEMS, build_and_match, load_and_match
+from benchmarks.measure import (
     MISSING,
     OK,
     Limits,
@@ -29,7 +28,8 @@ from roster.bench.measure import (
     one_core,
     spread,
 )
-from roster.bench.report import Row, cell, table
+from benchmarks.report import Row, cell, table
+from benchmarks.synthetic import synthetic_names, synthetic_text
 from roster.corpus.io import read
 from roster.distant.entries import read_entries
 from roster.errors import DataError
@@ -37,7 +37,7 @@ from roster.progress import bar
 
 ALL = "all"
 SIZES: tuple[int | str, ...] = (10_000, 100_000, 1_000_000, ALL)
-INVENTED_NAMES, INVENTED_WORDS = 1_000_000, 200_000
+SYNTHETIC_NAMES, SYNTHETIC_WORDS = 1_000_000, 200_000
 SEED = 0
 
 NOTES = """\
@@ -147,7 +147,7 @@ def run(
     limits: Limits,
     log: Callable[[str], None],
 ) -> Report:
-    """Measures each system on each size; without files, on invented names and text."""
+    """Measures each system on each size; without files, on synthetic names and text."""
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
         log("preparing names and text")
@@ -169,15 +169,15 @@ def prepare(
     folder: Path,
 ) -> Workload:
     """The files that all systems read. White space in names is made single spaces."""
-    source = folder / "invented.tsv" if dictionary is None else Path(dictionary)
+    source = folder / "synthetic.tsv" if dictionary is None else Path(dictionary)
     if dictionary is None:
-        wanted = max(INVENTED_NAMES if size == ALL else int(size) for size in sizes)
+        wanted = max(SYNTHETIC_NAMES if size == ALL else int(size) for size in sizes)
         with source.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{name}\t{kind}\n" for name, kind in islice(invented_names(SEED), wanted))
+            file.writelines(f"{name}\t{kind}\n" for name, kind in islice(synthetic_names(SEED), wanted))
     chosen = _samples(source, sizes, folder)
     if text is None:
         names = chosen[-1].listed.read_text(encoding="utf-8").splitlines()
-        sentences: Iterator[list[str]] = invented_text(names, INVENTED_WORDS, SEED)
+        sentences: Iterator[list[str]] = synthetic_text(names, SYNTHETIC_WORDS, SEED)
     else:
         sentences = ([part for word in s.words for part in word.split()] for s in read(text))
     file_of_text = folder / "text.txt"
@@ -190,8 +190,8 @@ def prepare(
     if not words:
         raise DataError("no words to match names in", path=text)
     return Workload(
-        "invented" if dictionary is None else source.name,
-        "invented" if text is None else Path(text).name,
+        "synthetic" if dictionary is None else source.name,
+        "synthetic" if text is None else Path(text).name,
         lines,
         words,
         chosen,

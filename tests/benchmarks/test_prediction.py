@@ -1,4 +1,4 @@
-"""The text, the cases, the summary and the table of `roster benchmark prediction`."""
+"""The text, the cases, the summary and the table of `python -m benchmarks prediction`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from roster.bench.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Outcome
-from roster.bench.prediction import Case, PredictionReport, Text, _cases, named, prepare, run, summary
+from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Outcome
+from benchmarks.prediction.run import Case, PredictionReport, Text, _cases, named, prepare, run, summary
 from roster.errors import DataError, ModelError
 
 ABOUT = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
@@ -49,9 +49,9 @@ def test_text_of_the_gold_sentences(tmp_path: Path) -> None:
     assert prepare(None, tmp_path / "gold.conll", None, tmp_path).file.read_text() == "Ana left\n"
 
 
-def test_invented_text(tmp_path: Path) -> None:
+def test_synthetic_text(tmp_path: Path) -> None:
     found = prepare(None, None, 500, tmp_path)
-    assert (found.name, 500 <= found.words < 600) == ("invented", True)
+    assert (found.name, 500 <= found.words < 600) == ("synthetic", True)
 
 
 def test_no_words(tmp_path: Path) -> None:

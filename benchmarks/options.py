@@ -1,4 +1,4 @@
-"""What every kind of benchmark does with its options and with its report."""
+"""Options that all speed benchmarks share, and the output of their reports."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.errors import ConfigError
+from roster.cli.options import positive
 from roster.progress import say_to_stderr
 
 if TYPE_CHECKING:
-    from roster.bench.measure import Limits
+    from benchmarks.measure import Limits
 
 
 def add_runs(parser: argparse.ArgumentParser, repeat: int, limit: float, memory: bool = True) -> None:
-    """How often, how long, and (with `memory`) how large a process may get."""
+    """Add --repeat, --limit and, with `memory`, --memory-limit; `repeat` and `limit` are the defaults."""
     parser.add_argument(
         "--repeat", metavar="N", type=int, default=repeat, help=f"runs of each (default: {repeat})"
     )
@@ -37,8 +37,12 @@ def add_runs(parser: argparse.ArgumentParser, repeat: int, limit: float, memory:
 
 
 def limits(args: argparse.Namespace) -> Limits:
-    """From the options of `add_runs`, which are checked here."""
-    from roster.bench.measure import Limits, free_memory
+    """Return the limits that the options of `add_runs` set.
+
+    Raises:
+        ConfigError: a number is 0 or less.
+    """
+    from benchmarks.measure import Limits, free_memory
 
     positive(args, "repeat", "limit")
     if not hasattr(args, "memory_limit"):
@@ -49,19 +53,33 @@ def limits(args: argparse.Namespace) -> Limits:
     return Limits(args.limit, None if most is None else int(most))
 
 
-def positive(args: argparse.Namespace, *names: str) -> None:
-    """Numbers, or lists of them, that mean nothing at 0 or below."""
-    for name in names:
-        given = getattr(args, name)
-        for value in given if isinstance(given, list) else [given]:
-            if value is not None and value <= 0:
-                raise ConfigError(f"--{name.replace('_', '-')} must be more than 0, not {value:g}")
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add --json and --output."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="also append the results to a file, as JSON lines"
+    )
 
 
-def give_out(args: argparse.Namespace, report: Any, failed: Iterable[str]) -> int:
-    """Prints and keeps a report, which has `text()`, `as_dict()` and `records()`; the exit code.
+def check_output(args: argparse.Namespace) -> None:
+    """Open the output file, so that an error shows before the measurements and not after them.
 
-    What failed is told, and makes the code 1: it is for us to mend.
+    Raises:
+        OSError: the file cannot be written.
+    """
+    if args.output:
+        with Path(args.output).open("a"):
+            pass
+
+
+def output(args: argparse.Namespace, report: Any, failed: Iterable[str]) -> int:
+    """Print a report and append its records to the output file.
+
+    Parameters: the parsed arguments, a report with `text()`, `as_dict()` and `records()`, and the names of
+    the systems whose measurement failed.
+
+    Returns:
+        The exit code: 1 if a measurement failed, otherwise 0.
     """
     print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if args.json else report.text())
     if args.output:
@@ -70,5 +88,5 @@ def give_out(args: argparse.Namespace, report: Any, failed: Iterable[str]) -> in
             file.write(lines)
     names = ", ".join(dict.fromkeys(failed))
     if names:
-        say_to_stderr(f"roster: {names} failed; the results say how")
+        say_to_stderr(f"benchmarks: {names} failed; the results give the error")
     return 1 if names else 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
-from roster.bench.measure import FAILED, OK
+from benchmarks.measure import FAILED, OK
 
 Row = tuple[Sequence[str], str]
 """The cells of a line, only the first where nothing was measured, and what is to be said after them."""
@@ -63,7 +63,7 @@ def note(result: dict[str, Any]) -> str:
 def cell(values: dict[str, Any] | None, unit: float = 1, runs: bool = True) -> str:
     """The median with three digits that count, and half the distance from the least to the most.
 
-    >>> from roster.bench.measure import spread
+    >>> from benchmarks.measure import spread
     >>> cell(spread([0.01234])), cell(spread([11.5, 12.34, 12.5])), cell(spread([1234, 1244]))
     ('0.0123', '12.3 ±0.5', '1,239 ±5')
     """

@@ -1,10 +1,10 @@
-"""`roster benchmark startup`"""
+"""`python -m benchmarks startup`"""
 
 from __future__ import annotations
 
 import argparse
 
-from roster.cli.benchmarks.common import add_runs, give_out, limits
+from benchmarks.options import add_runs, limits, output
 
 SUMMARY = "how long a command takes before it does anything"
 HELP = """\
@@ -12,7 +12,7 @@ Seconds and memory of `roster --help`, `roster --version` and, for each MODEL, o
 sentence, as fresh processes that take turns. The first run of each is told apart: the files that it
 reads may not be in memory yet.
 """
-EXAMPLE = "roster benchmark startup runs/news news-int8 --imports"
+EXAMPLE = "python -m benchmarks startup runs/news news-int8 --imports"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,10 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.bench.startup import run
+    from benchmarks.startup.run import run
     from roster.progress import say_to_stderr
 
     report = run(
         args.models, imports=args.imports, repeat=args.repeat, limits=limits(args), log=say_to_stderr
     )
-    return give_out(args, report, report.failed())
+    return output(args, report, report.failed())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import statistics
 import subprocess
@@ -17,14 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
-import roster
 from roster.errors import RosterError
+from roster.experiments.hardware import machine, versions
 from roster.progress import bar, process_memory
 from roster.progress import peak_memory as peak_of_process
 
@@ -32,6 +30,7 @@ C = TypeVar("C", bound=Hashable)
 Task = Callable[..., Iterator[dict[str, Any]]]
 
 OK, MISSING, TOO_LONG, TOO_MUCH, FAILED = "ok", "missing", "time limit", "memory limit", "failed"
+ROOT = str(Path(__file__).parents[1])
 POLL = 0.02
 """Seconds between two looks at a running measurement."""
 SETTINGS = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
@@ -81,8 +80,9 @@ def isolated(
             "core": core,
             "result": str(result),
         }
-        code = "from roster.bench.measure import serve; serve()"
-        # -P: a file of the user's that is called like a package must not be taken for it.
+        # -P, because a file in the current folder must not replace a package; the root of the repository is
+        # needed for `benchmarks`, which is not installed.
+        code = f"import sys; sys.path.insert(0, {ROOT!r}); from benchmarks.measure import serve; serve()"
         command = [sys.executable, "-P", "-c", code, json.dumps(request)]
         names = () if threads is None else ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         start = time.monotonic()
@@ -221,18 +221,6 @@ def free_memory() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def machine() -> dict[str, Any]:
-    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return {
-        "cpu": _cpu(),
-        "cores": os.cpu_count(),
-        "cores_allowed": allowed,
-        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-    }
-
-
 def conditions(
     benchmark: str, packages: Sequence[str], repeat: int, limits: Limits, **more: Any
 ) -> dict[str, Any]:
@@ -246,24 +234,6 @@ def conditions(
         "limits": asdict(limits),
         **more,
     }
-
-
-def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Ours, and those of the packages that are installed."""
-    found = {"roster": roster.__version__}
-    for package in packages:
-        with suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
 
 
 def spread(values: Sequence[float]) -> dict[str, Any] | None:

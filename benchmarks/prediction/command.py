@@ -1,22 +1,23 @@
-"""`roster benchmark prediction`"""
+"""`python -m benchmarks prediction`"""
 
 from __future__ import annotations
 
 import argparse
 
-from roster.cli.benchmarks.common import add_runs, give_out, limits, positive
+from benchmarks.options import add_runs, limits, output
+from roster.cli.options import positive
 
 SUMMARY = "words a second of trained models: ours, the transformers pipeline, spaCy"
 HELP = """\
 Speed and memory of finding entities in a text: our recogniser on each MODEL (a model folder, an export
 or a run), the transformers pipeline with the same weights, and spaCy's entity recogniser, each in
-processes of its own that take turns and may use all cores. Without a file it invents text.
+processes of its own that take turns and may use all cores. Without a file, the text is synthetic.
 """
-EXAMPLE = "roster benchmark prediction runs/news news-int8 --gold test.conll -o speed.jsonl"
+EXAMPLE = "python -m benchmarks prediction runs/news news-int8 --gold test.conll -o speed.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from roster.bench.predictors import SYSTEMS
+    from benchmarks.prediction.systems import SYSTEMS
 
     parser.add_argument("models", metavar="MODEL", nargs="+", help="model folder, export, or run folder")
     parser.add_argument("--text", metavar="FILE", help="text to read, any format")
@@ -24,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--gold", metavar="FILE", help="labelled file: F1 of each MODEL; also the text, where none is given"
     )
     parser.add_argument(
-        "--words", metavar="N", type=int, help="read only so many words (default: all; invented: 50000)"
+        "--words", metavar="N", type=int, help="read only so many words (default: all; synthetic: 50000)"
     )
     parser.add_argument(
         "--systems",
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.bench.prediction import BESIDE, run
+    from benchmarks.prediction.run import BESIDE, run
     from roster.progress import say_to_stderr
 
     positive(args, "words", "sizes")
@@ -69,4 +70,4 @@ def run(args: argparse.Namespace) -> int:
         limits=limits(args),
         log=say_to_stderr,
     )
-    return give_out(args, report, report.failed())
+    return output(args, report, report.failed())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roster.bench.matchers import BLOCK, SYSTEMS, Names, System, read_sentences
+from benchmarks.matching.systems import BLOCK, SYSTEMS, Names, System, read_sentences
 
 Found = tuple[int, int, int, str]
 """Sentence, first word, last word + 1, name."""

@@ -1,4 +1,4 @@
-"""`roster benchmark startup`: what every command costs before it does anything.
+"""`python -m benchmarks startup`: what every command costs before it does anything.
 
 Each run is a fresh Python, started as the installed `roster` starts it; the commands take turns.
 """
@@ -17,10 +17,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from roster.bench import launch
-from roster.bench.measure import FAILED, OK, TOO_LONG, Limits, Outcome, conditions, interleaved, spread_of
-from roster.bench.prediction import named
-from roster.bench.report import Report, Row, cell, machine_line, note, table
+from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Outcome, conditions, interleaved, spread_of
+from benchmarks.prediction.run import named
+from benchmarks.report import Report, Row, cell, machine_line, note, table
+from benchmarks.startup import launch
 
 PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "numpy")
 SENTENCE = "Anna Berg of Northgate Bank flew from Lisbon to Oslo on Tuesday.\n"

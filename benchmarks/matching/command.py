@@ -1,23 +1,25 @@
-"""`roster benchmark matching`"""
+"""`python -m benchmarks matching`"""
 
 from __future__ import annotations
 
 import argparse
 
-from roster.cli.benchmarks.common import add_runs, give_out, limits
+from benchmarks.options import add_runs, limits, output
 from roster.errors import ConfigError
 
 SUMMARY = "build, load and search a dictionary: ours, spaCy, FlashText and Aho-Corasick libraries"
 HELP = """\
 Speed and memory of finding the names of a dictionary in a text: our matcher, and others that are
-installed, each in processes of its own on one core. Without files it invents names and text.
+installed, each in processes of its own on one core. Without files, names and text are synthetic.
 """
-EXAMPLE = "roster benchmark matching --dictionary names.tsv --text news.txt --sizes 10000 all -o speed.jsonl"
+EXAMPLE = (
+    "python -m benchmarks matching --dictionary names.tsv --text news.txt --sizes 10000 all -o speed.jsonl"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from roster.bench.matchers import SYSTEMS
-    from roster.bench.matching import ALL, SIZES
+    from benchmarks.matching.run import ALL, SIZES
+    from benchmarks.matching.systems import SYSTEMS
 
     def size(value: str) -> int | str:
         if value == ALL:
@@ -48,13 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.bench.matching import run
-    from roster.bench.measure import FAILED
+    from benchmarks.matching.run import run
+    from benchmarks.measure import FAILED
     from roster.progress import say_to_stderr
 
     if (args.dictionary is None) != (args.text is None):
         raise ConfigError(
-            "give both --dictionary and --text, or neither to measure on invented names and text"
+            "give both --dictionary and --text, or neither to measure on synthetic names and text"
         )
     report = run(
         args.dictionary,
@@ -65,4 +67,4 @@ def run(args: argparse.Namespace) -> int:
         limits=limits(args),
         log=say_to_stderr,
     )
-    return give_out(args, report, [one.system for one in report.results if one.status == FAILED])
+    return output(args, report, [one.system for one in report.results if one.status == FAILED])

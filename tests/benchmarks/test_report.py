@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roster.bench.measure import FAILED, MISSING, OK, spread
-from roster.bench.report import Report, cell, machine_line, note, table
+from benchmarks.measure import FAILED, MISSING, OK, spread
+from benchmarks.report import Report, cell, machine_line, note, table
 
 
 class Plain(Report):

@@ -21,10 +21,10 @@ NAME_SHARE = 0.08
 """How often a name begins at a word of the text."""
 
 
-def invented_words(draw: Random, number: int) -> list[str]:
+def synthetic_words(draw: Random, number: int) -> list[str]:
     """Distinct words of one to four syllables, in lower case.
 
-    >>> invented_words(Random(1), 4)
+    >>> synthetic_words(Random(1), 4)
     ['vegent', 'noukoclee', 'kearasleegord', 'waibabouprax']
     """
     words: dict[str, None] = {}
@@ -35,10 +35,10 @@ def invented_words(draw: Random, number: int) -> list[str]:
     return list(words)
 
 
-def invented_names(seed: int = 0) -> Iterator[tuple[str, str]]:
+def synthetic_names(seed: int = 0) -> Iterator[tuple[str, str]]:
     """Distinct names with a type, without end; some words are in many names, most in few."""
     draw = Random(seed)
-    words = [word.capitalize() for word in invented_words(draw, NAME_WORDS)]
+    words = [word.capitalize() for word in synthetic_words(draw, NAME_WORDS)]
     seen = set()
     while True:
         length = draw.choices((1, 2, 3, 4), (1, 6, 3, 1))[0]
@@ -48,10 +48,10 @@ def invented_names(seed: int = 0) -> Iterator[tuple[str, str]]:
             yield name, draw.choice(KINDS)
 
 
-def invented_text(names: Sequence[str], words: int, seed: int = 0) -> Iterator[list[str]]:
-    """Sentences of invented words with some of the names, about `words` words in all."""
+def synthetic_text(names: Sequence[str], words: int, seed: int = 0) -> Iterator[list[str]]:
+    """Sentences of synthetic words with some of the names, about `words` words in all."""
     draw = Random(seed)
-    common = invented_words(draw, TEXT_WORDS)
+    common = synthetic_words(draw, TEXT_WORDS)
     made = 0
     while made < words:
         sentence: list[str] = []

@@ -1,4 +1,4 @@
-"""`roster benchmark training`: whole training runs, by each engine in turn.
+"""`python -m benchmarks training`: whole training runs, by each engine in turn.
 
 Each run is a fresh process that may use all cores; its run folder is thrown away.
 """
@@ -17,8 +17,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from roster.backbone.loading import resolve
-from roster.bench.measure import (
+from benchmarks.measure import (
     FAILED,
     OK,
     Limits,
@@ -30,8 +29,9 @@ from roster.bench.measure import (
     spread,
     spread_of,
 )
-from roster.bench.report import Report, Row, cell, machine_line, note, table
-from roster.bench.trainers import scored_split, train_once
+from benchmarks.report import Report, Row, cell, machine_line, note, table
+from benchmarks.training.task import scored_split, train_once
+from roster.backbone.loading import resolve
 from roster.config import Config
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import read, write

@@ -1,4 +1,4 @@
-"""`roster benchmark prediction`: words a second and memory of our recogniser, beside others, on one text.
+"""`python -m benchmarks prediction`: words a second and memory of our recogniser, beside others, on one text.
 
 Each run is a fresh process that may use all cores; the systems take turns.
 """
@@ -13,8 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from roster.bench.invented import invented_names, invented_text
-from roster.bench.measure import (
+from benchmarks.measure import (
     MISSING,
     OK,
     Limits,
@@ -25,15 +24,16 @@ from roster.bench.measure import (
     ratio,
     spread_of,
 )
-from roster.bench.predictors import FITS, SYSTEMS, Spacy, build_spacy, predict, stream, unfit
-from roster.bench.report import Report, Row, cell, machine_line, note, table
+from benchmarks.prediction.systems import FITS, SYSTEMS, Spacy, build_spacy, predict, stream, unfit
+from benchmarks.report import Report, Row, cell, machine_line, note, table
+from benchmarks.synthetic import synthetic_names, synthetic_text
 from roster.corpus.io import read
 from roster.errors import DataError, ModelError
 
 BESIDE = tuple(name for name in SYSTEMS if name != "ours")
 """What our recogniser is measured beside."""
 PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "spacy", "numpy")
-INVENTED_WORDS, INVENTED_NAMES = 50_000, 5_000
+SYNTHETIC_WORDS, SYNTHETIC_NAMES = 50_000, 5_000
 BASES = ("pipeline", "spacy", "spacy-pipe")
 """Systems that ratios are given to."""
 OWN_SPACY = "one with the architecture and size of the small English pipeline's, trained here for a moment"
@@ -141,7 +141,7 @@ def run(
 ) -> PredictionReport:
     """Measures the models given and the systems `beside` them.
 
-    Without a text, on the sentences of `gold`, and without that on invented ones. With `sizes`, each model
+    Without a text, on the sentences of `gold`, and without that on synthetic ones. With `sizes`, each model
     reads that many megabytes too, once.
     """
     folders = named(models)
@@ -193,8 +193,8 @@ def prepare(
     """The file that all systems read."""
     source = gold if text is None else text
     if source is None:
-        names = [name for name, _ in islice(invented_names(), INVENTED_NAMES)]
-        sentences: Iterable[Sequence[str]] = invented_text(names, words or INVENTED_WORDS)
+        names = [name for name, _ in islice(synthetic_names(), SYNTHETIC_NAMES)]
+        sentences: Iterable[Sequence[str]] = synthetic_text(names, words or SYNTHETIC_WORDS)
     else:
         sentences = (sentence.words for sentence in read(source, labels="none"))
     file = folder / "text.txt"
@@ -206,7 +206,7 @@ def prepare(
             total += len(sentence)
     if not total:
         raise DataError("no words to find entities in", path=source)
-    return Text("invented" if source is None else Path(source).name, file, lines, total, file.stat().st_size)
+    return Text("synthetic" if source is None else Path(source).name, file, lines, total, file.stat().st_size)
 
 
 def _until(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[list[str]]:

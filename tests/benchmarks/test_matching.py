@@ -1,4 +1,4 @@
-"""The workload, the plan and the table of `roster benchmark matching`; measured for real, but little."""
+"""The workload, the plan and the table of `python -m benchmarks matching`; measured for real, but little."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from roster.bench.matching import NOTES, Report, Result, Size, prepare, run, summary
-from roster.bench.measure import FAILED, MISSING, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
+from benchmarks.matching.run import NOTES, Report, Result, Size, prepare, run, summary
+from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
 from roster.errors import DataError
 
 
@@ -55,10 +55,10 @@ def test_names_without_a_type(tmp_path: Path) -> None:
     assert lines_of(work.sizes[0].typed) == ["Ana Lee\tNAME", "Bo\tNAME"]
 
 
-def test_invented(tmp_path: Path) -> None:
+def test_synthetic(tmp_path: Path) -> None:
     work = prepare(None, None, [50, 200], tmp_path)
     assert [size.names for size in work.sizes] == [50, 200]
-    assert (work.facts()["dictionary"], work.facts()["text"]) == ("invented", "invented")
+    assert (work.facts()["dictionary"], work.facts()["text"]) == ("synthetic", "synthetic")
     assert 200_000 <= work.words < 200_200
 
 

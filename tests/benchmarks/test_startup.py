@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import roster
-from roster.bench import startup
-from roster.bench.measure import FAILED, OK, TOO_LONG, Limits, Outcome, peak_memory
-from roster.bench.startup import Command, StartupReport, measured, run, slowest_imports, summary
+from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Outcome, peak_memory
+from benchmarks.startup import run as startup
+from benchmarks.startup.run import Command, StartupReport, measured, run, slowest_imports, summary
 from roster.errors import ModelError
 
 LIMITS = Limits(30)

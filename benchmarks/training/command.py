@@ -1,10 +1,11 @@
-"""`roster benchmark training`"""
+"""`python -m benchmarks training`"""
 
 from __future__ import annotations
 
 import argparse
 
-from roster.cli.benchmarks.common import add_runs, give_out, limits, positive
+from benchmarks.options import add_runs, limits, output
+from roster.cli.options import positive
 from roster.methods.request import PRESETS
 
 SUMMARY = "time and memory of whole training runs, stage by stage"
@@ -12,7 +13,7 @@ HELP = """\
 Seconds of whole training runs, stage by stage, with memory and scores: each engine in processes of its own
 that take turns. Without DATASET it trains on 200 sentences of the bundled sample.
 """
-EXAMPLE = "roster benchmark training news/ --engines plain fast --seeds 1 2 3 -o speed.jsonl"
+EXAMPLE = "python -m benchmarks training news/ --engines plain fast --seeds 1 2 3 -o speed.jsonl"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.bench.training import run
+    from benchmarks.training.run import run
     from roster.progress import say_to_stderr
 
     positive(args, "sizes")
@@ -66,4 +67,4 @@ def run(args: argparse.Namespace) -> int:
         limits=limits(args),
         log=say_to_stderr,
     )
-    return give_out(args, report, report.failed())
+    return output(args, report, report.failed())

@@ -1,23 +1,23 @@
-"""Invented names and text."""
+"""Synthetic names and text."""
 
 from __future__ import annotations
 
 from itertools import islice
 from random import Random
 
-from roster.bench.invented import KINDS, invented_names, invented_text, invented_words
+from benchmarks.synthetic import KINDS, synthetic_names, synthetic_text, synthetic_words
 
 
 def test_words_are_distinct_and_made_of_letters() -> None:
-    words = invented_words(Random(3), 2000)
+    words = synthetic_words(Random(3), 2000)
     assert len(set(words)) == 2000
     assert all(word.isalpha() and word.islower() and set(word) & set("aeiou") for word in words)
 
 
 def test_names_are_distinct_and_always_the_same() -> None:
-    found = list(islice(invented_names(), 3000))
-    assert found == list(islice(invented_names(), 3000))
-    assert found != list(islice(invented_names(seed=1), 3000))
+    found = list(islice(synthetic_names(), 3000))
+    assert found == list(islice(synthetic_names(), 3000))
+    assert found != list(islice(synthetic_names(seed=1), 3000))
     names = [name for name, _ in found]
     assert len(set(names)) == 3000
     assert {kind for _, kind in found} == set(KINDS)
@@ -26,9 +26,9 @@ def test_names_are_distinct_and_always_the_same() -> None:
 
 
 def test_text_has_the_names_in_it() -> None:
-    names = [name for name, _ in islice(invented_names(), 300)]
-    text = list(invented_text(names, 5000))
-    assert text == list(invented_text(names, 5000))
+    names = [name for name, _ in islice(synthetic_names(), 300)]
+    text = list(synthetic_text(names, 5000))
+    assert text == list(synthetic_text(names, 5000))
     size = sum(map(len, text))
     assert 5000 <= size < 5200
     joined = " ".join(f"| {' '.join(sentence)}" for sentence in text)

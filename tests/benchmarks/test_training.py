@@ -1,4 +1,4 @@
-"""The data, the configs, the summary and the table of `roster benchmark training`."""
+"""The data, the configs, the summary and the table of `python -m benchmarks training`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from roster.bench.measure import FAILED, OK, TOO_MUCH, Limits, Outcome
-from roster.bench.trainers import scored_split
-from roster.bench.training import (
+from benchmarks.measure import FAILED, OK, TOO_MUCH, Limits, Outcome
+from benchmarks.training.run import (
     Case,
     Corpus,
     TrainingReport,
@@ -21,6 +20,7 @@ from roster.bench.training import (
     run,
     summary,
 )
+from benchmarks.training.task import scored_split
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import roster
-from roster.bench.measure import MISSING, OK, Limits, isolated
-from roster.bench.predictors import (
+from benchmarks.measure import MISSING, OK, Limits, isolated
+from benchmarks.prediction.systems import (
     BatchedPipeline,
     Ours,
     Pipeline,

@@ -1,0 +1,1 @@
+"""Dictionary matching: our matcher and other libraries on the same names and text."""

@@ -1,0 +1,1 @@
+"""Prediction: trained models, the transformers pipeline and spaCy on the same text."""

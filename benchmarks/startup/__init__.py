@@ -1,0 +1,1 @@
+"""Time and memory of a command before it does any work."""
