@@ -41,7 +41,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
     draw = random.Random(1)
     topics = [draw.choice(TOPICS) for _ in range(200)]
     documents = ["\n".join(sentence(draw, topic) for _ in range(8)) for topic in topics]
-    file = tmp_path_factory.mktemp("text") / "invented.txt"
+    file = tmp_path_factory.mktemp("text") / "synthetic.txt"
     file.write_text("\n\n".join(documents) + "\n", encoding="utf-8")
     return file
 

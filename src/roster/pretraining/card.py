@@ -7,9 +7,9 @@ from statistics import median
 from typing import Any
 
 import roster
-from roster.pretraining.settings import Settings
-from roster.pretraining.start import shape_words
-from roster.pretraining.tokens import Facts
+from roster.pretraining.initialisation import shape_words
+from roster.pretraining.settings import PretrainingSettings
+from roster.pretraining.tokens import TokenStatistics
 from roster.progress import gigabytes, peak_memory
 
 Curve = Sequence[Mapping[str, Any]]
@@ -18,7 +18,13 @@ WIDTH, HEIGHT, LEFT, BOTTOM = 640, 300, 56, 40
 
 
 def facts(
-    config: Any, weights: int, settings: Settings, start: str, text: Facts, curve: Curve, device: str
+    config: Any,
+    weights: int,
+    settings: PretrainingSettings,
+    start: str,
+    text: TokenStatistics,
+    curve: Curve,
+    device: str,
 ) -> dict[str, str]:
     """What the card says in its table."""
     last = curve[-1]
@@ -45,7 +51,7 @@ def facts(
     return {name: value for name, value in found.items() if value}
 
 
-def card(name: str, table: Mapping[str, str], settings: Settings, curve: Curve) -> str:
+def card(name: str, table: Mapping[str, str], settings: PretrainingSettings, curve: Curve) -> str:
     rows = "\n".join(f"| {key} | {value} |" for key, value in table.items())
     s = settings
     return f"""# {name}
@@ -57,7 +63,7 @@ A masked language model made by `roster pretrain`. It is used by naming its fold
 |---|---|
 {rows}
 
-**Training.** Sequences of {s.length}, {100 * s.mask:.0f} % masked ({s.masking}), batches of {s.batch};
+**Training.** PackedSequences of {s.length}, {100 * s.mask:.0f} % masked ({s.masking}), batches of {s.batch};
 AdamW, peak rate {s.rate:g} after {100 * s.warmup:.0f} % of the training, then falling linearly; seed
 {s.seed}. All settings are in settings.json, every point of the curve in training.jsonl.
 

@@ -30,7 +30,8 @@ from roster.model.weights import load_tensors, save_tensors
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-LAYOUT = 1
+LAYOUT = 2
+"""Raised when the files of an unfinished pre-training change. 2: the setting `even` is called `recentre`."""
 WORDS = {
     "layout": "by another version of roster",
     "settings": "with other settings",
@@ -46,14 +47,14 @@ def _ours(name: str) -> bool:
     return name in ("work", ".lock") or fnmatch(name, PARTIAL)
 
 
-class Folder:
+class PretrainingFolder:
     def __init__(self, path: Path):
         self.path = path
         self.work = path / "work"
         self._lock: BaseFileLock | None = None
 
     @classmethod
-    def claim(cls, path: str | Path, made_from: Mapping[str, Any]) -> Folder:
+    def claim(cls, path: str | Path, made_from: Mapping[str, Any]) -> PretrainingFolder:
         """A new folder, or one of this very training; any other is refused."""
         folder = cls(Path(path))
         made_from = {"layout": LAYOUT, **made_from}

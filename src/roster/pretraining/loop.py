@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from roster.model.reading import arithmetic, evaluating
+from roster.pretraining.masked_lm import SplitMaskedLM
 from roster.pretraining.masking import IGNORED, Masked, Masker
-from roster.pretraining.network import MaskedLM
-from roster.pretraining.objective import PARTS, Learner
-from roster.pretraining.sequences import Sequences
-from roster.pretraining.settings import Settings
+from roster.pretraining.objective import PARTS, PretrainingObjective
+from roster.pretraining.sequences import PackedSequences
+from roster.pretraining.settings import PretrainingSettings
 
-LOOKS = 20
+EVALUATIONS = 20
 """How often the documents kept apart are read, evenly over the training."""
 VALID_ROWS = 512
 SEEN_ROWS = 64
@@ -50,7 +50,7 @@ class Budget:
         return min(1.0, done)
 
 
-def budget(settings: Settings, steps_of_a_pass: int) -> Budget:
+def budget(settings: PretrainingSettings, steps_of_a_pass: int) -> Budget:
     if settings.minutes:
         return Budget(seconds=60 * settings.minutes)
     return Budget(steps=settings.steps or max(1, round(settings.epochs * steps_of_a_pass)))
@@ -67,9 +67,9 @@ def rate(share: float, warmup: float) -> float:
     return (1 - share) / (1 - warmup) if warmup < 1 else 1.0
 
 
-def groups(learner: nn.Module, decay: float) -> list[dict[str, Any]]:
+def groups(objective: nn.Module, decay: float) -> list[dict[str, Any]]:
     """Decay on matrices only."""
-    flat = [p for p in learner.parameters() if p.requires_grad]
+    flat = [p for p in objective.parameters() if p.requires_grad]
     return [
         {"params": [p for p in flat if p.dim() >= 2], "weight_decay": decay},
         {"params": [p for p in flat if p.dim() < 2], "weight_decay": 0.0},
@@ -77,11 +77,18 @@ def groups(learner: nn.Module, decay: float) -> list[dict[str, Any]]:
 
 
 class Trainer:
-    """A learner with its optimiser; `run` trains, and can go on from any checkpoint."""
+    """A objective with its optimiser; `run` trains, and can go on from any checkpoint."""
 
-    def __init__(self, learner: Learner, masker: Masker, rows: Sequences, settings: Settings, length: Budget):
-        self.learner, self.masker, self.rows, self.settings, self.budget = (
-            learner,
+    def __init__(
+        self,
+        objective: PretrainingObjective,
+        masker: Masker,
+        rows: PackedSequences,
+        settings: PretrainingSettings,
+        length: Budget,
+    ):
+        self.objective, self.masker, self.rows, self.settings, self.budget = (
+            objective,
             masker,
             rows,
             settings,
@@ -91,10 +98,10 @@ class Trainer:
         self.progress = Progress()
         fused = self.device.type in ("cuda", "cpu")
         self.optimiser = torch.optim.AdamW(
-            groups(learner, settings.weight_decay), lr=settings.rate, betas=BETAS, eps=EPS, fused=fused
+            groups(objective, settings.weight_decay), lr=settings.rate, betas=BETAS, eps=EPS, fused=fused
         )
         compiled = settings.compile == "on" or (settings.compile == "auto" and self.device.type == "cuda")
-        self.losses: Callable[..., Tensor] = torch.compile(learner) if compiled else learner
+        self.losses: Callable[..., Tensor] = torch.compile(objective) if compiled else objective
 
     # -- one step --------------------------------------------------------------------------------
 
@@ -123,7 +130,7 @@ class Trainer:
                 losses = self.losses(masked.ids[part], masked.places[part], masked.targets[part])
             (losses[0] / parts).backward()
             found.append(losses.detach())
-        nn.utils.clip_grad_norm_(self.learner.parameters(), s.clip)
+        nn.utils.clip_grad_norm_(self.objective.parameters(), s.clip)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         return torch.stack(found).mean(0)
@@ -145,7 +152,7 @@ class Trainer:
         if not p.curve and (found := look()):  # what it begins with
             p.curve.append({"step": 0, "tokens": 0, "share": 0.0, "seconds": 0.0, **found})
             told(p.curve[-1])
-        self.learner.train()
+        self.objective.train()
         saved = began = since = time.monotonic()
         with ticks() as tick:
             for ids in self.rows.batches(p.step):
@@ -156,7 +163,7 @@ class Trainer:
                 p.seconds = already + time.monotonic() - began - looking
                 share = self.budget.share(p)
                 tick(p, share)
-                if share >= 1 or int(share * LOOKS) > self._looked():
+                if share >= 1 or int(share * EVALUATIONS) > self._looked():
                     self._wait()
                     pause = time.monotonic()
                     tokens = len(lines) * s.batch * s.length
@@ -181,7 +188,7 @@ class Trainer:
                     since += saved - pause
 
     def _looked(self) -> int:
-        return int(self.progress.curve[-1]["share"] * LOOKS) if self.progress.curve else 0
+        return int(self.progress.curve[-1]["share"] * EVALUATIONS) if self.progress.curve else 0
 
     def _wait(self) -> None:
         if self.device.type == "cuda":
@@ -192,7 +199,7 @@ class Trainer:
     def tensors(self) -> dict[str, Tensor]:
         """All that a resumed training needs: weights and both moments."""
         found = {}
-        for name, p in self.learner.named_parameters():
+        for name, p in self.objective.named_parameters():
             found[f"weight.{name}"] = p.detach()
             for key, value in self.optimiser.state[p].items():
                 found[f"{key}.{name}"] = value
@@ -200,7 +207,7 @@ class Trainer:
 
     @torch.no_grad()
     def restore(self, tensors: Mapping[str, Tensor], progress: Progress) -> None:
-        for name, p in self.learner.named_parameters():
+        for name, p in self.objective.named_parameters():
             p.copy_(tensors[f"weight.{name}"])
             self.optimiser.state[p] = {
                 key: tensors[f"{key}.{name}"].to(
@@ -212,7 +219,7 @@ class Trainer:
         self.progress = progress
 
 
-def validation(rows: Sequences, masker: Masker, seed: int) -> list[Masked]:
+def validation(rows: PackedSequences, masker: Masker, seed: int) -> list[Masked]:
     """Some rows of the documents kept apart, with masks that never change."""
     generator = torch.Generator(rows.device).manual_seed(seed)
     starts = rows.starts(0)[: rows.rows]  # where there are few, a batch repeats them
@@ -222,14 +229,14 @@ def validation(rows: Sequences, masker: Masker, seed: int) -> list[Masked]:
     ]
 
 
-def last_states(model: MaskedLM, rows: Sequences, precision: str) -> Tensor:
+def last_states(model: SplitMaskedLM, rows: PackedSequences, precision: str) -> Tensor:
     """What the encoder makes of some rows, nothing masked: [places, width]."""
     ids = rows.take(rows.starts(0)[:SEEN_ROWS])
     with evaluating(model), arithmetic(rows.device, precision):
         return model.states(ids, every=False)[-1].float().flatten(0, 1)
 
 
-def guessed(model: MaskedLM, batches: list[Masked], precision: str) -> dict[str, float]:
+def evaluate(model: SplitMaskedLM, batches: list[Masked], precision: str) -> dict[str, float]:
     """Loss and accuracy of a model's guesses at masked places."""
     loss, right, count = 0.0, 0, 0
     for masked in batches:

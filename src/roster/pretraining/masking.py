@@ -65,7 +65,7 @@ class Masker:
         )
 
     def waits(self, ids: Tensor, special: Tensor, kind: str, generator: torch.Generator) -> Tensor:
-        """How long each place waits; for ever where nothing is to be guessed."""
+        """How long each place waits; for ever where nothing is to be evaluate."""
         wait = torch.empty(ids.shape, device=ids.device).exponential_(generator=generator)
         if kind != "random":
             begin = first_places(ids, special, self.vocabulary.starts_word)

@@ -1,4 +1,4 @@
-"""What is learned: to guess what was masked, and, from a teacher, what it would have guessed and thought."""
+"""What is learned: to guess what was masked, and, from a teacher, what it would have evaluate and thought."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from roster.errors import ConfigError
+from roster.pretraining.masked_lm import SplitMaskedLM
 from roster.pretraining.masking import IGNORED
-from roster.pretraining.network import MaskedLM
-from roster.pretraining.settings import Settings
-from roster.pretraining.slicing import evenly
+from roster.pretraining.pruning import evenly
+from roster.pretraining.settings import PretrainingSettings
 
 RELATION_ROWS = 4
 """Attention relations are compared on one row in so many: each has as many numbers as its length squared."""
 
 
 @dataclass(frozen=True)
-class Weights:
+class LossWeights:
     """How much each loss counts."""
 
     guess: float = 1.0
@@ -28,19 +28,21 @@ class Weights:
     relations: float = 0.0
 
     @classmethod
-    def of(cls, settings: Settings) -> Weights:
+    def of(cls, settings: PretrainingSettings) -> LossWeights:
         if not settings.teacher:
             return cls(settings.guess)
         return cls(settings.guess, settings.imitate, settings.hidden, settings.relations)
 
 
-class Learner(nn.Module):
+class PretrainingObjective(nn.Module):
     """The student, the maps from its states to the teacher's, and the loss of a batch.
 
     The teacher is no part of it: its weights are neither trained nor kept.
     """
 
-    def __init__(self, student: MaskedLM, teacher: MaskedLM | None, weights: Weights, every_layer: bool):
+    def __init__(
+        self, student: SplitMaskedLM, teacher: SplitMaskedLM | None, weights: LossWeights, every_layer: bool
+    ):
         super().__init__()
         self.student = student
         self.weights = weights
@@ -99,7 +101,7 @@ class Learner(nn.Module):
 PARTS = ("loss", "guess", "imitate", "hidden", "relations")
 
 
-def layer_pairs(student: MaskedLM, teacher: MaskedLM, every_layer: bool) -> list[tuple[int, int]]:
+def layer_pairs(student: SplitMaskedLM, teacher: SplitMaskedLM, every_layer: bool) -> list[tuple[int, int]]:
     """Which states are compared: numbers in the two lists of states (0: embeddings), or the last ones."""
     if not every_layer:
         return [(-1, -1)]
@@ -109,7 +111,7 @@ def layer_pairs(student: MaskedLM, teacher: MaskedLM, every_layer: bool) -> list
     return [(0, 0), *((i + 1, j + 1) for j, i in enumerate(evenly(mine, theirs)))]
 
 
-def check_relations(student: MaskedLM, teacher: MaskedLM) -> None:
+def check_relations(student: SplitMaskedLM, teacher: SplitMaskedLM) -> None:
     """Both must have queries, keys and values to compare, in as many parts as the student has heads."""
     for model in (student, teacher):
         model.relation_modules()

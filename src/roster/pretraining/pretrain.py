@@ -19,17 +19,19 @@ from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.pretraining import card, loop
 from roster.pretraining.documents import read_documents, source_fingerprint
-from roster.pretraining.evening import even_out
-from roster.pretraining.folder import Folder
+from roster.pretraining.folder import PretrainingFolder
+from roster.pretraining.initialisation import VOCABULARY, build, shape_words
 from roster.pretraining.loop import Progress, Trainer
+from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout, size
 from roster.pretraining.masking import masker
-from roster.pretraining.network import MaskedLM, set_dropout, size
-from roster.pretraining.objective import Learner, Weights
-from roster.pretraining.sequences import Sequences
-from roster.pretraining.settings import Settings
-from roster.pretraining.start import VOCABULARY, build, shape_words
-from roster.pretraining.tokens import Tokens, token_counts, tokenise
-from roster.pretraining.vocabulary import cut_vocabulary, tokenizer_fingerprint, train_tokenizer
+from roster.pretraining.objective import LossWeights, PretrainingObjective
+from roster.pretraining.recentering import recentre
+from roster.pretraining.sequences import PackedSequences
+from roster.pretraining.settings import PretrainingSettings
+from roster.pretraining.tokenizer_structure import tokenizer_fingerprint
+from roster.pretraining.tokenizer_training import train_tokenizer
+from roster.pretraining.tokens import TokenisedCorpus, token_counts, tokenise
+from roster.pretraining.vocabulary_reduction import reduce_vocabulary
 from roster.progress import bar
 
 COUNTED = 50_000_000
@@ -38,14 +40,14 @@ Log = Callable[[str], None]
 
 
 def pretrain(
-    corpus: Sequence[str | Path], output: str | Path, settings: Settings, *, log: Log | None = None
+    corpus: Sequence[str | Path], output: str | Path, settings: PretrainingSettings, *, log: Log | None = None
 ) -> dict[str, Any]:
     """Makes a backbone, or goes on with an unfinished one; returns the last point of its curve."""
     say = log or (lambda line: None)
     paths = [Path(path) for path in corpus]
     check(settings)
     made_from = {"settings": settings.deciding(), "corpus": source_fingerprint(paths)}
-    folder = Folder.claim(output, made_from)
+    folder = PretrainingFolder.claim(output, made_from)
     try:
         if folder.finished:
             folder.clean()
@@ -65,7 +67,7 @@ def pretrain(
         folder.close()
 
 
-def check(settings: Settings) -> None:
+def check(settings: PretrainingSettings) -> None:
     """What can be wrong with models that are named is said now, not after an hour of tokenising."""
     named = [load_architecture(name) for name in (settings.start, settings.teacher) if name]
     limits = [max_positions(one) or settings.length for one in named] or [settings.positions]
@@ -75,7 +77,9 @@ def check(settings: Settings) -> None:
         )
 
 
-def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Log) -> None:
+def _pretrain(
+    paths: Sequence[Path], folder: PretrainingFolder, settings: PretrainingSettings, say: Log
+) -> None:
     device = choose_device(settings.device)
     if device.type == "cpu":
         limit_threads()
@@ -86,24 +90,28 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
     say(f"model: {start.told}; {shape_words(start.model.config)}, vocabulary {len(tokenizer):,}, "
         f"{size(start.model) / 1e6:.1f} M weights; device {device}")  # fmt: skip
 
-    model = MaskedLM(start.model.to(device))
-    teacher = MaskedLM(start.teacher.to(device).eval().requires_grad_(False)) if start.teacher else None
+    model = SplitMaskedLM(start.model.to(device))
+    teacher = SplitMaskedLM(start.teacher.to(device).eval().requires_grad_(False)) if start.teacher else None
     set_dropout(model, settings.dropout)
-    learner = Learner(model, teacher, Weights.of(settings), settings.hidden_layers == "all").to(device)
+    objective = PretrainingObjective(
+        model, teacher, LossWeights.of(settings), settings.hidden_layers == "all"
+    ).to(device)
 
-    def rows(of: np.ndarray, batch: int) -> Sequences:
-        return Sequences(of, settings.length, specials.prefix, specials.suffix, batch, settings.seed, device)
+    def rows(of: np.ndarray, batch: int) -> PackedSequences:
+        return PackedSequences(
+            of, settings.length, specials.prefix, specials.suffix, batch, settings.seed, device
+        )
 
     draw = masker(tokenizer, settings.mask, settings.names, device)
     train = rows(tokens.train, settings.batch)
-    trainer = Trainer(learner, draw, train, settings, loop.budget(settings, train.steps))
+    trainer = Trainer(objective, draw, train, settings, loop.budget(settings, train.steps))
     if found := folder.saved():
         trainer.restore(found[0], Progress(**found[1]))
         say(f"going on after step {trainer.progress.step:,}")
     enough = len(tokens.valid) >= settings.length
     apart = loop.validation(rows(tokens.valid, loop.VALID_ROWS), draw, settings.seed) if enough else []
     if teacher is not None and apart:
-        told = loop.guessed(teacher, apart, settings.precision)
+        told = loop.evaluate(teacher, apart, settings.precision)
         say(f"teacher: kept apart: loss {told['valid_loss']:.3f}, accuracy {told['valid_accuracy']:.3f}")
     cost = operations(model, teacher, settings.length, draw.count(settings.length)) / settings.length
     peak = matrix_product_rate(settings.device, settings.precision)
@@ -115,12 +123,12 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
         say(describe(point))
 
     trainer.run(
-        look=lambda: loop.guessed(model, apart, settings.precision) if apart else {},
+        look=lambda: loop.evaluate(model, apart, settings.precision) if apart else {},
         save=lambda: folder.save(trainer.tensors(), vars(trainer.progress)),
         told=note,
         ticks=ticks,
     )
-    if settings.evens and (factor := even_out(model, loop.last_states(model, train, settings.precision))):
+    if settings.recentres and (factor := recentre(model, loop.last_states(model, train, settings.precision))):
         say(f"last hidden states recentred and scaled by {factor:.2f}; model outputs are unchanged")
     curve = trainer.progress.curve
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
@@ -135,7 +143,7 @@ def _pretrain(paths: Sequence[Path], folder: Folder, settings: Settings, say: Lo
     say(f"the backbone is in {folder.path}; try: roster train DATASET -o RUN --backbone {folder.path}")
 
 
-def operations(model: MaskedLM, teacher: MaskedLM | None, length: int, places: int) -> float:
+def operations(model: SplitMaskedLM, teacher: SplitMaskedLM | None, length: int, places: int) -> float:
     """Of one row: forward once, backward twice as much; the teacher only forward."""
     taught = teacher.operations(length, places) if teacher is not None else 0.0
     return 3 * model.operations(length, places) + taught
@@ -170,7 +178,7 @@ def ticks() -> Iterator[Callable[[Progress, float], None]]:
 
 
 def _tokenizer(
-    paths: Sequence[Path], work: Path, settings: Settings, say: Log
+    paths: Sequence[Path], work: Path, settings: PretrainingSettings, say: Log
 ) -> tuple[Any, np.ndarray | None]:
     """The tokenizer of the result, and what a cut left of the one it was made from."""
     first = settings.teacher or settings.start
@@ -182,7 +190,7 @@ def _tokenizer(
         if (made / "kept.npy").exists():
             return load_tokenizer(str(made)), np.load(made / "kept.npy")
         counts = token_counts(read_documents(paths), tokenizer, COUNTED)
-        cut, kept = cut_vocabulary(tokenizer, counts, settings.vocabulary)
+        cut, kept = reduce_vocabulary(tokenizer, counts, settings.vocabulary)
         say(f"vocabulary: cut from {len(tokenizer):,} to {len(cut):,} entries, which spell "
             f"{100 * counts[kept].sum() / max(1, counts.sum()):.1f} % of the text as before")  # fmt: skip
         _keep(made, cut, kept)
@@ -205,12 +213,17 @@ def _keep(folder: Path, tokenizer: Any, kept: np.ndarray | None) -> None:
 
 
 def _tokens(
-    paths: Sequence[Path], work: Path, tokenizer: Any, specials: Specials, settings: Settings, say: Log
-) -> Tokens:
+    paths: Sequence[Path],
+    work: Path,
+    tokenizer: Any,
+    specials: Specials,
+    settings: PretrainingSettings,
+    say: Log,
+) -> TokenisedCorpus:
     folder, key = work / "tokens", fingerprint(tokenizer_fingerprint(tokenizer), settings.valid)
     marker = work / "tokens.key"
     if folder.exists() and marker.exists() and marker.read_text(encoding="utf-8") == key:
-        return Tokens.load(folder)
+        return TokenisedCorpus.load(folder)
     if not specials.suffix:
         raise ModelError("the tokenizer ends a sequence with no special token, so documents cannot be parted")
     separator = specials.suffix[-1]

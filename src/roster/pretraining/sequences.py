@@ -22,7 +22,7 @@ ON_DEVICE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Sequences:
+class PackedSequences:
     """`tokens`: all sub-words; a row is `prefix`, as many of them as fit into `length`, and `suffix`."""
 
     tokens: np.ndarray

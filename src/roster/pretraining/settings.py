@@ -15,7 +15,7 @@ MASKINGS = ("random", "words", "names", "mixed")
 
 
 @dataclass(frozen=True)
-class Settings:
+class PretrainingSettings:
     start: str = option("", "backbone to start from; empty: from nothing, or from the teacher's own weights")
     teacher: str = option("", "masked language model to learn from; its vocabulary becomes the student's")
 
@@ -65,7 +65,7 @@ class Settings:
     relations: float = option(0.0, "weight of the teacher's attention relations (queries, keys, values of "
                                    "the last layer; BERT's kin)", low=0)  # fmt: skip
 
-    even: str = option(
+    recentre: str = option(
         "auto", "centre and scale the last states, so that fresh heads learn well from them; what the model "
         "says stays the same. auto: of a student, and of a model made from nothing",
         choices=("auto", "on", "off"),
@@ -86,9 +86,9 @@ class Settings:
         return {name: value for name, value in self.as_dict().items() if name not in FREE}
 
     @property
-    def evens(self) -> bool:
+    def recentres(self) -> bool:
         """A model that is only read on is left as its users know it."""
-        return self.even == "on" or (self.even == "auto" and bool(self.teacher or not self.start))
+        return self.recentre == "on" or (self.recentre == "auto" and bool(self.teacher or not self.start))
 
     @property
     def layer_numbers(self) -> tuple[int, ...]:
@@ -101,9 +101,9 @@ class Settings:
         return len(self.layer_numbers) or int(self.layers or 0)
 
 
-def load_settings(values: Mapping[str, Any]) -> Settings:
+def load_settings(values: Mapping[str, Any]) -> PretrainingSettings:
     """Checked settings; every one that is not given keeps its default."""
-    found = section(Settings, values, "pretrain")
+    found = section(PretrainingSettings, values, "pretrain")
     parts = found.layers.replace(" ", "").split(",") if found.layers.strip() else []
     if not all(part.isdecimal() for part in parts) or parts == ["0"]:
         raise ConfigError(

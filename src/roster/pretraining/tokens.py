@@ -24,7 +24,7 @@ from roster.backbone.alignment import Specials
 from roster.errors import ConfigError, DataError
 from roster.files import atomic_folder, write_json
 from roster.pretraining.documents import place
-from roster.pretraining.vocabulary import plain_backend
+from roster.pretraining.tokenizer_structure import plain_backend
 from roster.progress import bar
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ AGAIN = "delete the folder, and the text is tokenised again"
 
 
 @dataclass(frozen=True)
-class Facts:
+class TokenStatistics:
     """What `tokens.json` says of the two files beside it."""
 
     dtype: str
@@ -53,15 +53,15 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokenisedCorpus:
     """Ids of the documents to learn from, and of those kept apart, each followed by a separator."""
 
     train: np.ndarray
     valid: np.ndarray
-    facts: Facts
+    facts: TokenStatistics
 
     @classmethod
-    def load(cls, folder: str | Path) -> Tokens:
+    def load(cls, folder: str | Path) -> TokenisedCorpus:
         """Mapped from the files that `tokenise` wrote; nothing is read before it is needed."""
         folder = Path(folder)
         facts = _read_facts(folder / FACTS)
@@ -80,7 +80,7 @@ def tokenise(
     separator: int,
     valid_share: float,
     log: Callable[[str], None] | None = None,
-) -> Tokens:
+) -> TokenisedCorpus:
     """Writes all documents as ids, followed by `separator`, to `folder`, which is whole or not there.
 
     The `valid_share` of the documents whose text `held_out` picks goes to `valid.bin`, the rest to
@@ -120,7 +120,7 @@ def tokenise(
             valid.move_to(train, part / VALID)
         elif not valid.documents and valid_share > 0 and documents_seen > 1:
             train.move_to(valid, part / TRAIN)
-        facts = Facts(
+        facts = TokenStatistics(
             dtype=dtype.str,
             train=train.tokens,
             valid=valid.tokens,
@@ -135,7 +135,7 @@ def tokenise(
             f"tokenised {documents_seen:,} documents ({facts.words:,} words) in {seconds:.0f} s: "
             f"{facts.train:,} tokens to learn from, {facts.valid:,} kept apart"
         )
-    return Tokens.load(folder)
+    return TokenisedCorpus.load(folder)
 
 
 def token_counts(documents: Iterable[str], tokenizer: Any, characters: int) -> np.ndarray:
@@ -252,10 +252,10 @@ def _first(documents: Iterable[str], characters: int) -> Iterator[str]:
         characters -= len(document)
 
 
-def _read_facts(path: Path) -> Facts:
+def _read_facts(path: Path) -> TokenStatistics:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        facts = Facts(**found)
+        facts = TokenStatistics(**found)
     except FileNotFoundError as error:
         raise DataError(f"no such file; {AGAIN}", path=path) from error
     except (OSError, ValueError, TypeError) as error:

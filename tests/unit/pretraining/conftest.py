@@ -1,4 +1,4 @@
-"""An invented text, and a masked language model that has learned something of it."""
+"""An synthetic text, and a masked language model that has learned something of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torch
 from transformers import RobertaConfig, RobertaForMaskedLM
 
 from roster.pretraining.loop import Budget, Trainer
+from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout
 from roster.pretraining.masking import Masked, masker
-from roster.pretraining.network import MaskedLM, set_dropout
-from roster.pretraining.objective import Learner, Weights
-from roster.pretraining.sequences import Sequences
-from roster.pretraining.settings import Settings
+from roster.pretraining.objective import LossWeights, PretrainingObjective
+from roster.pretraining.sequences import PackedSequences
+from roster.pretraining.settings import PretrainingSettings
 
 CPU = torch.device("cpu")
 TEMPLATES = (
@@ -29,7 +29,7 @@ TEMPLATES = (
 NAMES = {"person": ("Anna", "Berg", "Carl", "Dora"), "place": ("Paris", "Bonn", "Rome", "Oslo")}
 
 
-def invented(sentences: int, seed: int) -> str:
+def synthetic(sentences: int, seed: int) -> str:
     draw = random.Random(seed)
     lines = []
     for _ in range(sentences):
@@ -40,10 +40,10 @@ def invented(sentences: int, seed: int) -> str:
 
 @pytest.fixture(scope="session")
 def token_ids(tokenizers: dict[str, Any]) -> Callable[..., np.ndarray]:
-    """The sub-words of an invented text: `token_ids("bpe", sentences, seed)`."""
+    """The sub-words of an synthetic text: `token_ids("bpe", sentences, seed)`."""
 
     def make(kind: str, sentences: int, seed: int) -> np.ndarray:
-        ids = tokenizers[kind](invented(sentences, seed), add_special_tokens=False).input_ids
+        ids = tokenizers[kind](synthetic(sentences, seed), add_special_tokens=False).input_ids
         return np.array(ids, dtype="<u2")
 
     return make
@@ -58,11 +58,14 @@ def _trained_once(tokenizers: dict[str, Any], token_ids: Callable[..., np.ndarra
         intermediate_size=64, max_position_embeddings=40, type_vocab_size=1,
         pad_token_id=tokenizer.pad_token_id, initializer_range=0.1,
     )  # fmt: skip
-    model = MaskedLM(RobertaForMaskedLM(config))
+    model = SplitMaskedLM(RobertaForMaskedLM(config))
     set_dropout(model, 0.0)
-    settings = Settings(length=24, batch=32, steps=300, rate=5e-3, masking="random", precision="float32")
-    rows = Sequences(token_ids("bpe", 600, 1), 24, (2,), (3,), 32, 1, CPU)
-    trainer = Trainer(Learner(model, None, Weights(), False), masker(tokenizer, 0.2, 2, CPU), rows, settings,
+    settings = PretrainingSettings(
+        length=24, batch=32, steps=300, rate=5e-3, masking="random", precision="float32"
+    )
+    rows = PackedSequences(token_ids("bpe", 600, 1), 24, (2,), (3,), 32, 1, CPU)
+    objective = PretrainingObjective(model, None, LossWeights(), False)
+    trainer = Trainer(objective, masker(tokenizer, 0.2, 2, CPU), rows, settings,
                       Budget(steps=300))  # fmt: skip
     for ids in rows.batches(0):
         trainer.step(ids)
@@ -76,13 +79,13 @@ def _trained_once(tokenizers: dict[str, Any], token_ids: Callable[..., np.ndarra
 
 @pytest.fixture
 def learned(_trained_once: Any) -> Any:
-    """A RoBERTa of 3 layers x 32 that knows the invented text; a copy for each test."""
+    """A RoBERTa of 3 layers x 32 that knows the synthetic text; a copy for each test."""
     return copy.deepcopy(_trained_once)
 
 
 @pytest.fixture(scope="session")
 def unseen(tokenizers: dict[str, Any], token_ids: Callable[..., np.ndarray]) -> list[Masked]:
     """Masked rows of other sentences of the same kind."""
-    rows = Sequences(token_ids("bpe", 200, 2), 24, (2,), (3,), 64, 1, CPU)
+    rows = PackedSequences(token_ids("bpe", 200, 2), 24, (2,), (3,), 64, 1, CPU)
     draw = masker(tokenizers["bpe"], 0.2, 2, CPU)
     return [draw(rows.take(rows.starts(0)), "random", torch.Generator().manual_seed(0))]

@@ -12,10 +12,10 @@ from transformers import BertConfig
 
 import roster
 from roster.pretraining.card import BOTTOM, HEIGHT, LEFT, WIDTH, card, drawing, facts
-from roster.pretraining.settings import Settings
-from roster.pretraining.tokens import Facts
+from roster.pretraining.settings import PretrainingSettings
+from roster.pretraining.tokens import TokenStatistics
 
-TEXT = Facts("<u2", 12_345, 678, 90, 4, 55_555, 9_876, 3)
+TEXT = TokenStatistics("<u2", 12_345, 678, 90, 4, 55_555, 9_876, 3)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -31,7 +31,7 @@ CURVE = [point(10, 5.5, 5.25), point(2000, 4.321, 4.75)]
 def test_the_table() -> None:
     config = BertConfig(vocab_size=30_000, hidden_size=64, num_hidden_layers=3, num_attention_heads=2,
                         intermediate_size=256)  # fmt: skip
-    settings = Settings(teacher="some-teacher", weights="float32")
+    settings = PretrainingSettings(teacher="some-teacher", weights="float32")
     found = facts(config, 7_654_321, settings, "from nothing", TEXT, CURVE, "cpu")
     assert found["architecture"] == "bert, 3 layers x 64, 2 heads, feed-forward 256"
     assert found["vocabulary"] == "30,000 entries"
@@ -46,19 +46,19 @@ def test_the_table() -> None:
     assert found["kept apart"] == "loss 4.750, accuracy 0.456"
     assert found["teacher"] == "some-teacher"
     assert found["made by"].endswith(roster.__version__)
-    alone = facts(config, 1, Settings(), "from nothing", TEXT, [point(3, 5.0)], "cpu")
+    alone = facts(config, 1, PretrainingSettings(), "from nothing", TEXT, [point(3, 5.0)], "cpu")
     assert "teacher" not in alone
     assert "kept apart" not in alone
     text = card("my-model", found, settings, CURVE)
     assert text.startswith("# my-model\n")
     assert all(f"| {name} | {value} |" in text for name, value in found.items())
     assert "| 2,000 | 3,840,000 | 4.321 | 4.750 | .456 |" in text
-    assert "Sequences of 192, 20 % masked (mixed), batches of 256" in text
+    assert "PackedSequences of 192, 20 % masked (mixed), batches of 256" in text
     assert "](curve.svg)" in text
 
 
 def test_a_curve_without_documents_kept_apart() -> None:
-    assert "| 3 | 5,760 | 5.000 |  |  |" in card("x", {}, Settings(), [point(3, 5.0)])
+    assert "| 3 | 5,760 | 5.000 |  |  |" in card("x", {}, PretrainingSettings(), [point(3, 5.0)])
     lines = ElementTree.fromstring(drawing([point(3, 5.0), point(4, 4.0)])).findall(f"{SVG}polyline")
     assert len(lines) == 1
 

@@ -12,13 +12,13 @@ import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from roster.errors import ModelError, RunError
-from roster.pretraining.folder import Folder
+from roster.pretraining.folder import PretrainingFolder
 
 MADE = {"settings": {"seed": 1}, "corpus": "abc"}
 
 
-def claim(path: Path, **changed: Any) -> Folder:
-    return Folder.claim(path, {**MADE, **changed})
+def claim(path: Path, **changed: Any) -> PretrainingFolder:
+    return PretrainingFolder.claim(path, {**MADE, **changed})
 
 
 def test_the_same_training_goes_on(tmp_path: Path) -> None:

@@ -15,24 +15,24 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM
 
-from roster.pretraining.folder import Folder
+from roster.pretraining.folder import PretrainingFolder
 from roster.pretraining.loop import (
-    LOOKS,
+    EVALUATIONS,
     Budget,
     Progress,
     Trainer,
     budget,
+    evaluate,
     groups,
-    guessed,
     rate,
     validation,
 )
+from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout
 from roster.pretraining.masking import IGNORED, masker
-from roster.pretraining.network import MaskedLM, set_dropout
-from roster.pretraining.objective import Learner, Weights
-from roster.pretraining.sequences import Sequences
-from roster.pretraining.settings import Settings
-from roster.pretraining.slicing import slim
+from roster.pretraining.objective import LossWeights, PretrainingObjective
+from roster.pretraining.pruning import prune
+from roster.pretraining.sequences import PackedSequences
+from roster.pretraining.settings import PretrainingSettings
 
 CPU = torch.device("cpu")
 Tick = Callable[[Progress, float], None]
@@ -48,10 +48,10 @@ def test_rate() -> None:
 
 
 def test_budget() -> None:
-    assert budget(Settings(steps=7), 100) == Budget(steps=7)
-    assert budget(Settings(minutes=0.5), 100) == Budget(seconds=30)
-    assert budget(Settings(epochs=2.5), 100) == Budget(steps=250)
-    assert budget(Settings(epochs=0.001), 100) == Budget(steps=1)
+    assert budget(PretrainingSettings(steps=7), 100) == Budget(steps=7)
+    assert budget(PretrainingSettings(minutes=0.5), 100) == Budget(seconds=30)
+    assert budget(PretrainingSettings(epochs=2.5), 100) == Budget(steps=250)
+    assert budget(PretrainingSettings(epochs=0.001), 100) == Budget(steps=1)
     assert Budget(steps=8).share(Progress(step=2, seconds=99)) == 0.25
     assert Budget(seconds=8).share(Progress(step=99, seconds=2)) == 0.25
     assert Budget(seconds=8).share(Progress(seconds=20)) == 1
@@ -62,23 +62,23 @@ Make = Callable[..., Trainer]
 
 @pytest.fixture
 def make(backbones: dict[str, Path], tokenizers: dict[str, Any], token_ids: Any) -> Make:
-    """A trainer: `make(teacher=False, weights=Weights(), **settings)`."""
+    """A trainer: `make(teacher=False, weights=LossWeights(), **settings)`."""
     tokens = token_ids("bpe", 60, 3)
 
     def build(
-        teacher: bool = False, weights: Weights | None = None, every: bool = False, **given: Any
+        teacher: bool = False, weights: LossWeights | None = None, every: bool = False, **given: Any
     ) -> Trainer:
         values = {"length": 16, "batch": 4, "steps": 6, "rate": 1e-2, "precision": "float32", "checkpoint": 0}
-        settings = Settings(**{**values, **given})
+        settings = PretrainingSettings(**{**values, **given})
         torch.manual_seed(5)
         large = AutoModelForMaskedLM.from_pretrained(backbones["roberta"], dtype=torch.float32)
-        student = MaskedLM(slim(large, [1], 16, 1, 32) if teacher else large)
-        taught = MaskedLM(copy.deepcopy(large).eval().requires_grad_(False)) if teacher else None
+        student = SplitMaskedLM(prune(large, [1], 16, 1, 32) if teacher else large)
+        taught = SplitMaskedLM(copy.deepcopy(large).eval().requires_grad_(False)) if teacher else None
         set_dropout(student, settings.dropout)
-        learner = Learner(student, taught, weights or Weights(), every)
-        rows = Sequences(tokens, settings.length, (2,), (3,), settings.batch, settings.seed, CPU)
+        objective = PretrainingObjective(student, taught, weights or LossWeights(), every)
+        rows = PackedSequences(tokens, settings.length, (2,), (3,), settings.batch, settings.seed, CPU)
         draw = masker(tokenizers["bpe"], settings.mask, settings.names, CPU)
-        return Trainer(learner, draw, rows, settings, budget(settings, rows.steps))
+        return Trainer(objective, draw, rows, settings, budget(settings, rows.steps))
 
     return build
 
@@ -99,22 +99,22 @@ def run(
 
 
 def weights(trainer: Trainer) -> dict[str, Tensor]:
-    return {name: p.detach().clone() for name, p in trainer.learner.named_parameters()}
+    return {name: p.detach().clone() for name, p in trainer.objective.named_parameters()}
 
 
 CASES: dict[str, dict[str, Any]] = {
     "alone": {},
     "dropout": {"dropout": 0.3},
     "in parts": {"at_once": 2, "dropout": 0.1},
-    "teacher": {"teacher": True, "weights": Weights(1, 1, 1, 1), "every": True, "dropout": 0.2},
-    "states alone": {"teacher": True, "weights": Weights(0, 0, 1, 0)},  # the head is not trained
+    "teacher": {"teacher": True, "weights": LossWeights(1, 1, 1, 1), "every": True, "dropout": 0.2},
+    "states alone": {"teacher": True, "weights": LossWeights(0, 0, 1, 0)},  # the head is not trained
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_going_on_from_any_step(case: str, make: Make, tmp_path: Path) -> None:
     unbroken, saved = make(**CASES[case]), []
-    folder = Folder(tmp_path)
+    folder = PretrainingFolder(tmp_path)
 
     def save() -> None:
         folder.save(unbroken.tensors(), vars(unbroken.progress))
@@ -125,12 +125,12 @@ def test_going_on_from_any_step(case: str, make: Make, tmp_path: Path) -> None:
     run(unbroken, save)
     assert [facts["step"] for _, facts in saved] == [1, 2, 3, 4, 5]
     expected = weights(unbroken)
-    assert any(not torch.equal(value, make(**CASES[case]).learner.get_parameter(name))
+    assert any(not torch.equal(value, make(**CASES[case]).objective.get_parameter(name))
                for name, value in expected.items())  # fmt: skip
     for tensors, facts in saved:
         again = make(**CASES[case])
         with torch.no_grad():
-            for p in again.learner.parameters():  # nothing of the start may be needed
+            for p in again.objective.parameters():  # nothing of the start may be needed
                 p.fill_(0.1)
         torch.rand(facts["step"])
         again.restore(tensors, Progress(**facts))
@@ -184,9 +184,9 @@ def test_the_gradient_is_clipped(make: Make) -> None:
 
 def test_decay_on_matrices_only(make: Make) -> None:
     trainer = make()
-    first, second = groups(trainer.learner, 0.3)
+    first, second = groups(trainer.objective, 0.3)
     assert (first["weight_decay"], second["weight_decay"]) == (0.3, 0)
-    names = {id(p): name for name, p in trainer.learner.named_parameters()}
+    names = {id(p): name for name, p in trainer.objective.named_parameters()}
     decayed, others = ({names.pop(id(p)) for p in group["params"]} for group in (first, second))
     assert not names
     plain = {name for name in (*decayed, *others) if name.endswith("bias") or "norm" in name.lower()}
@@ -211,7 +211,7 @@ def test_looks(steps: int, expected: list[int], make: Make) -> None:
     trainer = make(steps=steps, batch=1)
     told = run(trainer, look=lambda: {"valid_loss": 1.5})
     assert [point["step"] for point in told] == expected
-    assert len(expected) <= LOOKS + 1  # and what it begins with
+    assert len(expected) <= EVALUATIONS + 1  # and what it begins with
     assert "guess" not in told[0]
     assert all("guess" in point for point in told[1:])
     assert told == trainer.progress.curve
@@ -254,7 +254,7 @@ def test_validation(tokenizers: dict[str, Any], token_ids: Any, learned: Any) ->
     draw = masker(tokenizers["bpe"], 0.2, 2, CPU)
 
     def make(batch: int = 512) -> list[Any]:
-        return validation(Sequences(tokens, 24, (2,), (3,), batch, 9, CPU), draw, 9)
+        return validation(PackedSequences(tokens, 24, (2,), (3,), batch, 9, CPU), draw, 9)
 
     one = make()
     torch.rand(7)
@@ -265,9 +265,9 @@ def test_validation(tokenizers: dict[str, Any], token_ids: Any, learned: Any) ->
     rows = len(tokens) // 22 - 1
     assert rows > 1
     assert sum(len(masked.ids) for masked in one) == rows  # each row once
-    model = MaskedLM(copy.deepcopy(learned))
-    found = guessed(model, one, "float32")
-    assert guessed(model, again, "float32") == found
+    model = SplitMaskedLM(copy.deepcopy(learned))
+    found = evaluate(model, one, "float32")
+    assert evaluate(model, again, "float32") == found
     total, right, asked = 0.0, 0, 0
     for masked in one:
         with torch.no_grad():
@@ -284,11 +284,11 @@ def test_validation(tokenizers: dict[str, Any], token_ids: Any, learned: Any) ->
 
 def test_looking_changes_nothing(make: Make, tokenizers: dict[str, Any], token_ids: Any) -> None:
     one, other = make(dropout=0.2), make(dropout=0.2)
-    rows = Sequences(token_ids("bpe", 30, 4), 16, (2,), (3,), 8, 1, CPU)
+    rows = PackedSequences(token_ids("bpe", 30, 4), 16, (2,), (3,), 8, 1, CPU)
     apart = validation(rows, one.masker, 1)
     run(one)
-    told = run(other, look=lambda: guessed(other.learner.student, apart, "float32"))
+    told = run(other, look=lambda: evaluate(other.objective.student, apart, "float32"))
     assert {"valid_loss", "valid_accuracy"} <= told[0].keys()
-    assert other.learner.training
+    assert other.objective.training
     for name, value in weights(one).items():
         assert torch.equal(value, weights(other)[name])

@@ -14,19 +14,19 @@ from torch import Tensor
 from transformers import AutoModelForMaskedLM
 
 from roster.errors import ConfigError, ModelError
+from roster.pretraining.masked_lm import SplitMaskedLM
 from roster.pretraining.masking import IGNORED
-from roster.pretraining.network import MaskedLM
 from roster.pretraining.objective import (
     PARTS,
-    Learner,
-    Weights,
+    LossWeights,
+    PretrainingObjective,
     distance,
     divergence,
     layer_pairs,
     relation_loss,
 )
-from roster.pretraining.settings import Settings
-from roster.pretraining.slicing import slim
+from roster.pretraining.pruning import prune
+from roster.pretraining.settings import PretrainingSettings
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def pair(backbones: dict[str, Path]) -> tuple[Any, Any]:
     """A teacher, and a student of one layer and half its width."""
     teacher = AutoModelForMaskedLM.from_pretrained(backbones["roberta"], dtype=torch.float32).eval()
     torch.manual_seed(3)
-    return slim(teacher, [1], 16, 2, 32).eval(), teacher
+    return prune(teacher, [1], 16, 2, 32).eval(), teacher
 
 
 def batch() -> tuple[Tensor, Tensor, Tensor]:
@@ -110,7 +110,9 @@ def batch() -> tuple[Tensor, Tensor, Tensor]:
     return ids, places, targets
 
 
-def numpy_losses(student: Any, teacher: Any, learner: Learner, every: bool) -> dict[str, float]:
+def numpy_losses(
+    student: Any, teacher: Any, objective: PretrainingObjective, every: bool
+) -> dict[str, float]:
     ids, places, targets = batch()
     with torch.no_grad():
         mine, theirs = (m(input_ids=ids, output_hidden_states=True) for m in (student, teacher))
@@ -123,7 +125,7 @@ def numpy_losses(student: Any, teacher: Any, learner: Learner, every: bool) -> d
         }
         compared = [(0, 0), (1, 2)] if every else [(1, 2)]
         hidden = []
-        for project, (i, j) in zip(learner.maps, compared, strict=True):
+        for project, (i, j) in zip(objective.maps, compared, strict=True):
             a, b = project(mine.hidden_states[i]).numpy(), theirs.hidden_states[j].numpy()
             cosine = (a * b).sum(-1) / np.linalg.norm(a, axis=-1) / np.linalg.norm(b, axis=-1)
             hidden.append(1 - cosine.mean())
@@ -141,10 +143,12 @@ def numpy_losses(student: Any, teacher: Any, learner: Learner, every: bool) -> d
 @pytest.mark.parametrize("every", [False, True])
 def test_the_whole_loss(every: bool, pair: tuple[Any, Any]) -> None:
     student, teacher = pair
-    weights = Weights(0.5, 2.0, 3.0, 0.7)
-    learner = Learner(MaskedLM(copy.deepcopy(student)), MaskedLM(copy.deepcopy(teacher)), weights, every)
-    found = dict(zip(PARTS, learner(*batch()).tolist(), strict=True))
-    expected = numpy_losses(student, teacher, learner, every)
+    weights = LossWeights(0.5, 2.0, 3.0, 0.7)
+    objective = PretrainingObjective(
+        SplitMaskedLM(copy.deepcopy(student)), SplitMaskedLM(copy.deepcopy(teacher)), weights, every
+    )
+    found = dict(zip(PARTS, objective(*batch()).tolist(), strict=True))
+    expected = numpy_losses(student, teacher, objective, every)
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-4), name
     whole = 0.5 * found["guess"] + 2 * found["imitate"] + 3 * found["hidden"] + 0.7 * found["relations"]
@@ -153,37 +157,39 @@ def test_the_whole_loss(every: bool, pair: tuple[Any, Any]) -> None:
 
 @pytest.mark.parametrize("alone", ["guess", "imitate", "hidden", "relations"])
 def test_each_loss_alone(alone: str, pair: tuple[Any, Any]) -> None:
-    student, teacher = (MaskedLM(model) for model in pair)
-    weights = Weights(**{name: float(name == alone) for name in PARTS[1:]})
-    found = dict(zip(PARTS, Learner(student, teacher, weights, False)(*batch()).tolist(), strict=True))
+    student, teacher = (SplitMaskedLM(model) for model in pair)
+    weights = LossWeights(**{name: float(name == alone) for name in PARTS[1:]})
+    found = dict(
+        zip(PARTS, PretrainingObjective(student, teacher, weights, False)(*batch()).tolist(), strict=True)
+    )
     assert found["loss"] == found[alone] > 0
     assert [name for name in PARTS[1:] if found[name]] == [alone]
 
 
 def test_the_teacher_is_left_alone(pair: tuple[Any, Any]) -> None:
-    student, teacher = (MaskedLM(model) for model in pair)
+    student, teacher = (SplitMaskedLM(model) for model in pair)
     before = copy.deepcopy(teacher.state_dict())
-    learner = Learner(student, teacher, Weights(1, 1, 1, 1), True)
-    learner.train()
+    objective = PretrainingObjective(student, teacher, LossWeights(1, 1, 1, 1), True)
+    objective.train()
     assert not teacher.encoder.training
-    learner(*batch())[0].backward()
+    objective(*batch())[0].backward()
     assert all(p.grad is None for p in teacher.parameters())
-    assert all(p.grad is not None for p in learner.maps.parameters())
-    mine = {id(p) for p in learner.parameters()}
+    assert all(p.grad is not None for p in objective.maps.parameters())
+    mine = {id(p) for p in objective.parameters()}
     assert not mine & {id(p) for p in teacher.parameters()}
-    assert {name.split(".")[0] for name in learner.state_dict()} == {"student", "maps"}
+    assert {name.split(".")[0] for name in objective.state_dict()} == {"student", "maps"}
     assert all(torch.equal(value, before[name]) for name, value in teacher.state_dict().items())
 
 
 def test_nothing_to_guess_is_no_loss(pair: tuple[Any, Any]) -> None:
     """A part of a batch may be all unknown characters; it must not end in NaN."""
-    student, teacher = (MaskedLM(model) for model in pair)
-    learner = Learner(student, teacher, Weights(1, 1, 1, 0), False)
+    student, teacher = (SplitMaskedLM(model) for model in pair)
+    objective = PretrainingObjective(student, teacher, LossWeights(1, 1, 1, 0), False)
     ids, places, targets = batch()
-    losses = learner(ids, places, torch.full_like(targets, IGNORED))
+    losses = objective(ids, places, torch.full_like(targets, IGNORED))
     assert losses[1:3].tolist() == [0, 0]
     losses[0].backward()
-    assert all(p.grad is None or p.grad.isfinite().all() for p in learner.parameters())
+    assert all(p.grad is None or p.grad.isfinite().all() for p in objective.parameters())
 
 
 def test_layer_pairs(backbones: dict[str, Path]) -> None:
@@ -201,18 +207,22 @@ def test_layer_pairs(backbones: dict[str, Path]) -> None:
 
 
 def test_weights_of_settings() -> None:
-    assert Weights.of(Settings(guess=0.5, imitate=3)) == Weights(0.5, 0, 0, 0)
-    assert Weights.of(Settings(teacher="x", relations=2, hidden=0.1)) == Weights(1, 1, 0.1, 2)
+    assert LossWeights.of(PretrainingSettings(guess=0.5, imitate=3)) == LossWeights(0.5, 0, 0, 0)
+    assert LossWeights.of(PretrainingSettings(teacher="x", relations=2, hidden=0.1)) == LossWeights(
+        1, 1, 0.1, 2
+    )
 
 
 def test_relations_that_cannot_be_compared(pair: tuple[Any, Any], backbones: dict[str, Path]) -> None:
-    """Said when the learner is made, not after the text was read."""
+    """Said when the objective is made, not after the text was read."""
     _, teacher = pair
     other = AutoModelForMaskedLM.from_pretrained(backbones["deberta-v2"], dtype=torch.float32)
     with pytest.raises(ModelError, match="set 'relations' to 0"):
-        Learner(MaskedLM(copy.deepcopy(teacher)), MaskedLM(other), Weights(relations=1), False)
+        PretrainingObjective(
+            SplitMaskedLM(copy.deepcopy(teacher)), SplitMaskedLM(other), LossWeights(relations=1), False
+        )
     config = copy.deepcopy(teacher.config)
     config.hidden_size, config.num_attention_heads = 30, 3
     student = type(teacher)(config)
     with pytest.raises(ConfigError, match=r"'relations'.* 3 heads .* 32"):
-        Learner(MaskedLM(student), MaskedLM(teacher), Weights(relations=1), False)
+        PretrainingObjective(SplitMaskedLM(student), SplitMaskedLM(teacher), LossWeights(relations=1), False)

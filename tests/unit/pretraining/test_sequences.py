@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roster.errors import DataError
-from roster.pretraining.sequences import Sequences
+from roster.pretraining.sequences import PackedSequences
 
 CPU = torch.device("cpu")
 
 
-def sequences(total: int, length: int, batch: int, seed: int = 1, first: int = 0) -> Sequences:
+def sequences(total: int, length: int, batch: int, seed: int = 1, first: int = 0) -> PackedSequences:
     tokens = np.arange(first, first + total, dtype="<u2" if first + total <= 1 << 16 else "<u4")
-    return Sequences(tokens, length, (7,), (8, 9), batch, seed, CPU)
+    return PackedSequences(tokens, length, (7,), (8, 9), batch, seed, CPU)
 
 
 @settings(max_examples=60)

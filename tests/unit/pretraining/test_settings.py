@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from roster.errors import ConfigError
-from roster.pretraining.settings import Settings, load_settings
+from roster.pretraining.settings import PretrainingSettings, load_settings
 
 
 def test_what_is_not_given_keeps_its_default() -> None:
-    assert load_settings({}) == Settings()
-    assert load_settings({"batch": 8}) == Settings(batch=8)
-    assert load_settings(Settings(rate=0.1, teacher="x").as_dict()) == Settings(rate=0.1, teacher="x")
+    assert load_settings({}) == PretrainingSettings()
+    assert load_settings({"batch": 8}) == PretrainingSettings(batch=8)
+    assert load_settings(PretrainingSettings(rate=0.1, teacher="x").as_dict()) == PretrainingSettings(
+        rate=0.1, teacher="x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from roster.errors import ConfigError, DataError
 from roster.pretraining import tokens
 from roster.pretraining.documents import held_out, place
-from roster.pretraining.tokens import Tokens, token_counts, tokenise
+from roster.pretraining.tokens import TokenisedCorpus, token_counts, tokenise
 
 DOCUMENTS = [
     f"Report {i}: Ada met Bo in Zürich.\n  They ate {i % 7} plums  and left.\n[SEP] {'on ' * (i % 5)}"
@@ -177,10 +177,10 @@ def test_an_error_on_the_way_leaves_what_was_there(tokenizers: dict[str, Any], t
         raise DataError("not UTF-8", path="a.txt", line=3)
 
     tokenise(["Bo"], tokenizer, tmp_path / "t", separator=3, valid_share=0)
-    before = Tokens.load(tmp_path / "t").train.tolist()
+    before = TokenisedCorpus.load(tmp_path / "t").train.tolist()
     with pytest.raises(DataError, match=r"a\.txt, line 3: not UTF-8"):
         tokenise(broken(), tokenizer, tmp_path / "t", separator=3, valid_share=0)
-    assert Tokens.load(tmp_path / "t").train.tolist() == before
+    assert TokenisedCorpus.load(tmp_path / "t").train.tolist() == before
     assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
@@ -200,7 +200,7 @@ def test_damaged_folders(tokenizers: dict[str, Any], tmp_path: Path) -> None:
         else:
             (folder / file).write_bytes(data)
         with pytest.raises(DataError) as error:
-            Tokens.load(folder)
+            TokenisedCorpus.load(folder)
         said = str(error.value)
         assert said.startswith(f"{folder / file}: ")
         assert said.endswith("delete the folder, and the text is tokenised again")
@@ -217,7 +217,7 @@ def test_damaged_folders(tokenizers: dict[str, Any], tmp_path: Path) -> None:
     )
     assert "unknown dtype '<f4'" in damage("tokens.json", json.dumps({"dtype": "<f4", **facts}).encode())
     with pytest.raises(DataError, match="no such file"):
-        Tokens.load(tmp_path / "nowhere")
+        TokenisedCorpus.load(tmp_path / "nowhere")
 
 
 def test_counts_are_those_of_the_first_characters(tokenizers: dict[str, Any]) -> None:

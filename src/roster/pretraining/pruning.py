@@ -30,7 +30,7 @@ def evenly(total: int, count: int) -> tuple[int, ...]:
 
 
 @torch.no_grad()
-def slim(model: Any, numbers: Sequence[int], width: int, heads: int, inner: int) -> Any:
+def prune(model: Any, numbers: Sequence[int], width: int, heads: int, inner: int) -> Any:
     """The layers `numbers`, states of size `width`, `heads` heads and networks of `inner` units."""
     old = model.config
     try:

@@ -20,12 +20,9 @@ from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_tokenizer
 from roster.backbone.vocabulary import vocabulary
 from roster.errors import ConfigError, DataError, ModelError, RosterError
-from roster.pretraining.vocabulary import (
-    cut_vocabulary,
-    plain_backend,
-    tokenizer_fingerprint,
-    train_tokenizer,
-)
+from roster.pretraining.tokenizer_structure import plain_backend, tokenizer_fingerprint
+from roster.pretraining.tokenizer_training import train_tokenizer
+from roster.pretraining.vocabulary_reduction import reduce_vocabulary
 
 NAMES = ("Ada", "Bruno", "Çelik", "Dvořák", "Zürich", "O'Neill", "Kraków", "McAlister", "中国")
 THINGS = (
@@ -94,7 +91,7 @@ def counts_of(tokenizer: Any, texts: list[str] = TEXT) -> np.ndarray:
 def least(name: str, tokenizer: Any) -> int:
     """The smallest size that a vocabulary can be cut to, as the error says it."""
     with pytest.raises(ConfigError, match="cannot hold the special tokens and all characters") as error:
-        cut_vocabulary(tokenizer, np.zeros(len(tokenizer)), 5)
+        reduce_vocabulary(tokenizer, np.zeros(len(tokenizer)), 5)
     return int(str(error.value).rsplit(" ", 1)[1])
 
 
@@ -157,7 +154,9 @@ def test_the_same_text_gives_the_same_vocabulary(kind: str, trained: dict[str, A
     """In another process too, where hash tables have another order."""
     (tmp_path / "text.json").write_text(json.dumps(TEXT))
     code = (
-        "import json, sys; from roster.pretraining.vocabulary import *; _, path, kind, size = sys.argv; "
+        "import json, sys; from roster.pretraining.tokenizer_training import train_tokenizer; "
+        "from roster.pretraining.tokenizer_structure import tokenizer_fingerprint; "
+        "_, path, kind, size = sys.argv; "
         "print(tokenizer_fingerprint(train_tokenizer(json.load(open(path)), int(size), kind)))"
     )
     arguments = [tmp_path / "text.json", kind, str(SIZES[kind])]
@@ -219,7 +218,7 @@ CUT = ("bpe", "wordpiece", "unigram", "roster-small-en-2")
 def test_what_a_cut_keeps(name: str, old: dict[str, Any]) -> None:
     before = old[name]
     size = (least(name, before) + len(before)) // 2
-    after, kept = cut_vocabulary(before, counts_of(before), size)
+    after, kept = reduce_vocabulary(before, counts_of(before), size)
     assert len(after) == len(kept) == size
     assert (np.diff(kept) > 0).all()
     assert after.convert_ids_to_tokens(range(size)) == before.convert_ids_to_tokens(kept.tolist())
@@ -239,7 +238,7 @@ def test_what_a_cut_keeps(name: str, old: dict[str, Any]) -> None:
 def test_a_cut_tokenizer_comes_back_from_its_folder(name: str, old: dict[str, Any], tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
-    after, _ = cut_vocabulary(old[name], counts_of(old[name]), least(name, old[name]) + 20)
+    after, _ = reduce_vocabulary(old[name], counts_of(old[name]), least(name, old[name]) + 20)
     after.save_pretrained(tmp_path)
     back = AutoTokenizer.from_pretrained(tmp_path)
     assert tokenizer_fingerprint(back) == tokenizer_fingerprint(after)
@@ -284,7 +283,7 @@ def cuts(name: str, tokenizer: Any) -> list[tuple[Any, np.ndarray]]:
     if name not in MADE:
         low, counts = least(name, tokenizer), counts_of(tokenizer)
         sizes = (low, low + 10, (low + len(tokenizer)) // 2)
-        MADE[name] = [cut_vocabulary(tokenizer, counts, size) for size in sizes]
+        MADE[name] = [reduce_vocabulary(tokenizer, counts, size) for size in sizes]
     return MADE[name]
 
 
@@ -303,7 +302,7 @@ def test_bpe_keeps_the_merges_that_save_most(trained: dict[str, Any]) -> None:
     counts = counts_of(before)
     for number, times in enumerate(counts.tolist()):
         fire(before.convert_ids_to_tokens(number), times)
-    after, _ = cut_vocabulary(before, counts, 320)
+    after, _ = reduce_vocabulary(before, counts, 320)
     stay = set(after.get_vocab()) & set(merges)
     assert len(stay) == 320 - 261
     assert all(part in after.get_vocab() for entry in stay for part in merges[entry])
@@ -330,14 +329,14 @@ def test_entries_that_characters_cannot_spell_stay() -> None:
     vocab = {entry: i for i, entry in enumerate(entries)}
     model = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=model, unk_token="[UNK]", pad_token="[UNK]")
-    after, kept = cut_vocabulary(tokenizer, np.arange(9), 8)
+    after, kept = reduce_vocabulary(tokenizer, np.arange(9), 8)
     assert kept.tolist() == [0, 1, 2, 3, 4, 5, 6, 8]
     assert after.tokenize("aqbq") == ["aq", "##bq"]
 
 
 def test_a_cut_that_cuts_nothing(old: dict[str, Any]) -> None:
     for name, before in old.items():
-        after, kept = cut_vocabulary(before, np.zeros(len(before)), 10**6)
+        after, kept = reduce_vocabulary(before, np.zeros(len(before)), 10**6)
         assert kept.tolist() == list(range(len(before))), name
         assert tokenizer_fingerprint(after) == tokenizer_fingerprint(before)
 
@@ -346,7 +345,7 @@ def test_added_tokens_stay() -> None:
     before = train_tokenizer(TEXT, 350)
     before.add_tokens(["GENE42"])
     before.add_special_tokens({"additional_special_tokens": ["<doc>"]})
-    after, kept = cut_vocabulary(before, np.zeros(len(before)), 270)
+    after, kept = reduce_vocabulary(before, np.zeros(len(before)), 270)
     assert kept[-2:].tolist() == [350, 351]
     assert after.tokenize("x GENE42<doc>") == before.tokenize("x GENE42<doc>")
     assert after.all_special_tokens == before.all_special_tokens
@@ -361,9 +360,9 @@ def test_what_cannot_be_cut() -> None:
 
     words = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
     with pytest.raises(ModelError, match="kind WordLevel cannot be cut; known are BPE, WordPiece, Unigram"):
-        cut_vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), np.zeros(2), 2)
+        reduce_vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), np.zeros(2), 2)
     with pytest.raises(ModelError, match="object is not a fast tokenizer"):
-        cut_vocabulary(object(), np.zeros(2), 2)
+        reduce_vocabulary(object(), np.zeros(2), 2)
 
 
 def test_the_last_call_does_not_change_a_tokenizer(trained: dict[str, Any]) -> None:

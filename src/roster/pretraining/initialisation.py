@@ -11,16 +11,16 @@ import torch
 
 from roster.backbone.loading import load_any_masked_lm, load_tokenizer
 from roster.errors import ConfigError, ModelError
-from roster.pretraining.settings import Settings
-from roster.pretraining.slicing import evenly, inner_size, slim
-from roster.pretraining.transfer import carry_over, cut_entries
+from roster.pretraining.pruning import evenly, inner_size, prune
+from roster.pretraining.settings import PretrainingSettings
+from roster.pretraining.vocabulary_transfer import carry_over, cut_entries
 
 LAYERS, WIDTH, HEADS = 6, 384, 12
 VOCABULARY = 24_000
 
 
 @dataclass(frozen=True)
-class Start:
+class InitialModels:
     """The model to train, the model to learn from, and how the first was made, in words."""
 
     model: Any
@@ -28,7 +28,7 @@ class Start:
     told: str
 
 
-def new_model(settings: Settings, tokenizer: Any) -> Any:
+def new_model(settings: PretrainingSettings, tokenizer: Any) -> Any:
     """Random weights: RoBERTa's architecture over bytes, BERT's over word pieces."""
     from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
@@ -63,7 +63,7 @@ def _heads(width: int) -> int:
     return next(n for n in (width // 32, HEADS, 8, 4, 2, 1) if n and width % n == 0)
 
 
-def build(settings: Settings, tokenizer: Any, kept: np.ndarray | None) -> Start:
+def build(settings: PretrainingSettings, tokenizer: Any, kept: np.ndarray | None) -> InitialModels:
     """`tokenizer` is that of the result; `kept` are the entries that a cut left, by their old numbers."""
     torch.manual_seed(settings.seed)
     teacher = None
@@ -88,11 +88,11 @@ def build(settings: Settings, tokenizer: Any, kept: np.ndarray | None) -> Start:
     elif teacher is not None:
         model, told = copy.deepcopy(teacher), f"from the weights of {settings.teacher}"
     else:
-        return Start(new_model(settings, tokenizer), None, "from nothing")
+        return InitialModels(new_model(settings, tokenizer), None, "from nothing")
     changed = reshape(model, settings)
     if changed is not model:
         told += f", cut to {shape_words(changed.config)}"
-    return Start(changed, teacher, told)
+    return InitialModels(changed, teacher, told)
 
 
 def fit(model: Any, tokenizer: Any, kept: np.ndarray | None) -> Any:
@@ -107,7 +107,7 @@ def same_vocabulary(one: Any, other: Any) -> bool:
     return bool(one.get_vocab() == other.get_vocab())
 
 
-def reshape(model: Any, settings: Settings) -> Any:
+def reshape(model: Any, settings: PretrainingSettings) -> Any:
     """The layers that were asked for, and the narrower shape; the model itself where nothing was."""
     config = model.config
     numbers = settings.layer_numbers or evenly(
@@ -125,7 +125,7 @@ def reshape(model: Any, settings: Settings) -> Any:
     same = (width, heads, inner) == (config.hidden_size, config.num_attention_heads, inner_size(config))
     if same and tuple(numbers) == tuple(range(config.num_hidden_layers)):
         return model
-    return slim(model, numbers, width, heads, inner)
+    return prune(model, numbers, width, heads, inner)
 
 
 def fewer_heads(config: Any, width: int) -> int:

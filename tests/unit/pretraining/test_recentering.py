@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from roster.pretraining.evening import SPREAD, even_out
-from roster.pretraining.network import MaskedLM
+from roster.pretraining.masked_lm import SplitMaskedLM
+from roster.pretraining.recentering import SPREAD, recentre
 from roster.pretraining.settings import load_settings
 
-from .test_network import KIN, inputs, load
+from .test_masked_lm import KIN, inputs, load
 
 
-def last(model: MaskedLM, ids: torch.Tensor) -> torch.Tensor:
+def last(model: SplitMaskedLM, ids: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         return model.states(ids, every=False)[-1]
 
@@ -29,12 +29,12 @@ def test_it_says_what_it_said(kind: str, factor: float, backbones: dict[str, Pat
     with torch.no_grad():  # states as some training may leave them: small or large, around something
         norm.weight.mul_(factor).add_(torch.rand_like(norm.weight) * 0.1 * factor)
         norm.bias.mul_(factor).add_(torch.linspace(-3, 6, len(norm.bias)))
-    model = MaskedLM(whole)
+    model = SplitMaskedLM(whole)
     ids, places = inputs(rows=5)
     states = last(model, ids)
     with torch.no_grad():
         before = model.logits(states, places)
-    told = even_out(model, states.flatten(0, 1))
+    told = recentre(model, states.flatten(0, 1))
     assert told is not None
     after = last(model, ids)
     flat = after.flatten(0, 1)
@@ -50,22 +50,22 @@ LAST = {"roberta": "1.output.LayerNorm", "bert": "1.output.LayerNorm", "distilbe
 
 
 def test_other_architectures_are_left_alone(backbones: dict[str, Path]) -> None:
-    model = MaskedLM(load("modernbert", backbones))
+    model = SplitMaskedLM(load("modernbert", backbones))
     before = copy.deepcopy(model.state_dict())
     ids, _ = inputs()
-    assert even_out(model, last(model, ids).flatten(0, 1)) is None
+    assert recentre(model, last(model, ids).flatten(0, 1)) is None
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_states_without_differences_are_left_alone(backbones: dict[str, Path]) -> None:
-    model = MaskedLM(load("roberta", backbones))
-    assert even_out(model, torch.ones(7, model.config.hidden_size)) is None
+    model = SplitMaskedLM(load("roberta", backbones))
+    assert recentre(model, torch.ones(7, model.config.hidden_size)) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "evens"),
+    ("given", "recentres"),
     [({}, True), ({"teacher": "t"}, True), ({"teacher": "t", "start": "s"}, True), ({"start": "s"}, False),
-     ({"start": "s", "even": "on"}, True), ({"teacher": "t", "even": "off"}, False)],
+     ({"start": "s", "recentre": "on"}, True), ({"teacher": "t", "recentre": "off"}, False)],
 )  # fmt: skip
-def test_which_are_evened(given: dict[str, str], evens: bool) -> None:
-    assert load_settings(given).evens is evens
+def test_which_are_evened(given: dict[str, str], recentres: bool) -> None:
+    assert load_settings(given).recentres is recentres

@@ -14,10 +14,10 @@ from torch import nn
 from transformers import AutoModelForMaskedLM
 
 from roster.errors import ConfigError, ModelError
-from roster.pretraining.loop import guessed
+from roster.pretraining.loop import evaluate
+from roster.pretraining.masked_lm import SplitMaskedLM, size
 from roster.pretraining.masking import Masked
-from roster.pretraining.network import MaskedLM, size
-from roster.pretraining.slicing import evenly, slim
+from roster.pretraining.pruning import evenly, prune
 
 KIN = ("roberta", "bert", "distilbert")
 
@@ -52,7 +52,7 @@ def test_more_layers_than_there_are() -> None:
 @pytest.mark.parametrize("kind", KIN)
 def test_nothing_cut_is_the_same(kind: str, backbones: dict[str, Path]) -> None:
     model = load(kind, backbones)
-    again = slim(model, [0, 1], 32, 2, 64)
+    again = prune(model, [0, 1], 32, 2, 64)
     torch.testing.assert_close(logits(again), logits(model), atol=1e-5, rtol=1e-4)
     assert again is not model
     assert again.config.to_dict() == model.config.to_dict()
@@ -62,7 +62,7 @@ def test_nothing_cut_is_the_same(kind: str, backbones: dict[str, Path]) -> None:
 @pytest.mark.parametrize("numbers", [[0], [1], [1, 0], [0, 1, 1]])
 def test_layers_only(kind: str, numbers: list[int], backbones: dict[str, Path]) -> None:
     model = load(kind, backbones)
-    found = logits(slim(model, numbers, 32, 2, 64))
+    found = logits(prune(model, numbers, 32, 2, 64))
     encoder = getattr(model, model.base_model_prefix)
     stack = encoder.transformer if kind == "distilbert" else encoder.encoder
     layers = list(stack.layer)
@@ -75,7 +75,7 @@ def test_layers_only(kind: str, numbers: list[int], backbones: dict[str, Path]) 
 def test_cut_models_run(kind: str, shape: tuple[int, int, int], backbones: dict[str, Path]) -> None:
     model = load(kind, backbones)
     width, heads, inner = shape
-    smaller = slim(model, [1], width, heads, inner)
+    smaller = prune(model, [1], width, heads, inner)
     assert size(smaller) < size(model)
     assert smaller.config.hidden_size == width
     assert smaller.config.num_attention_heads == heads
@@ -88,7 +88,7 @@ def test_cut_models_run(kind: str, shape: tuple[int, int, int], backbones: dict[
 
 def test_a_cut_row_adds_up_to_as_much(backbones: dict[str, Path]) -> None:
     model = load("bert", backbones)
-    smaller = slim(model, [0, 1], 16, 1, 64)
+    smaller = prune(model, [0, 1], 16, 1, 64)
     before = model.bert.encoder.layer[0].intermediate.dense.weight.norm(dim=1)
     after = smaller.bert.encoder.layer[0].intermediate.dense.weight.norm(dim=1)
     torch.testing.assert_close(after, before)
@@ -97,7 +97,7 @@ def test_a_cut_row_adds_up_to_as_much(backbones: dict[str, Path]) -> None:
 def test_attention_stays_as_sharp(backbones: dict[str, Path]) -> None:
     """Products of heads of 8 are divided by less than those of heads of 16; the queries make up for it."""
     old = load("bert", backbones).bert.encoder.layer[0].attention.self
-    new = slim(load("bert", backbones), [0, 1], 16, 2, 64).bert.encoder.layer[0].attention.self
+    new = prune(load("bert", backbones), [0, 1], 16, 2, 64).bert.encoder.layer[0].attention.self
     for name, factor in (("query", 0.5**0.5), ("key", 1.0), ("value", 1.0)):
         before, after = (getattr(m, name).weight.detach().norm(dim=1) for m in (old, new))
         nearest = (after[:, None] - factor * before[None]).abs().min(1).values
@@ -116,7 +116,7 @@ def test_what_is_read_most_is_kept(backbones: dict[str, Path]) -> None:
             layer.intermediate.dense.weight[::2] *= 1e-4
             attention.self.value.weight[:16] *= 1e-4
             attention.self.query.weight[:16] *= 1e-4
-    smaller = slim(model, [0, 1], 16, 1, 32)
+    smaller = prune(model, [0, 1], 16, 1, 32)
     kept = [*range(5), *range(21, 32)]
     table = model.bert.embeddings.word_embeddings.weight
     assert torch.equal(smaller.bert.embeddings.word_embeddings.weight, table[:, kept])
@@ -134,14 +134,14 @@ def test_a_better_place_to_begin_than_chance(
     shape: tuple[list[int], int, int, int], learned: Any, unseen: list[Masked]
 ) -> None:
     numbers, width, heads, inner = shape
-    whole = guessed(MaskedLM(copy.deepcopy(learned)), unseen, "float32")["valid_loss"]
-    smaller = slim(learned, numbers, width, heads, inner)
+    whole = evaluate(SplitMaskedLM(copy.deepcopy(learned)), unseen, "float32")["valid_loss"]
+    smaller = prune(learned, numbers, width, heads, inner)
     chance = []
     for seed in range(3):
         torch.manual_seed(seed)
-        fresh = MaskedLM(type(smaller)(smaller.config))
-        chance.append(guessed(fresh, unseen, "float32")["valid_loss"])
-    cut = guessed(MaskedLM(smaller), unseen, "float32")["valid_loss"]
+        fresh = SplitMaskedLM(type(smaller)(smaller.config))
+        chance.append(evaluate(fresh, unseen, "float32")["valid_loss"])
+    cut = evaluate(SplitMaskedLM(smaller), unseen, "float32")["valid_loss"]
     assert whole < 3
     assert whole < cut < min(chance) - 1.5
 
@@ -158,10 +158,10 @@ def test_a_better_place_to_begin_than_chance(
 )
 def test_shapes_that_cannot_be(shape: tuple[int, int, int], named: str, backbones: dict[str, Path]) -> None:
     with pytest.raises(ConfigError) as error:
-        slim(load("roberta", backbones), [0], *shape)
+        prune(load("roberta", backbones), [0], *shape)
     assert named in str(error.value)
 
 
 def test_only_kin_of_bert(backbones: dict[str, Path]) -> None:
     with pytest.raises(ModelError, match=r"only BERT's kin can be cut .*modernbert"):
-        slim(load("modernbert", backbones), [0], 16, 1, 32)
+        prune(load("modernbert", backbones), [0], 16, 1, 32)

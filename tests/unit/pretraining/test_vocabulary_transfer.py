@@ -10,8 +10,8 @@ import pytest
 import torch
 from transformers import AutoModelForMaskedLM
 
-from roster.pretraining.transfer import by_entry, carry_over, cut_entries, mapping
-from roster.pretraining.vocabulary import cut_vocabulary
+from roster.pretraining.vocabulary_reduction import reduce_vocabulary
+from roster.pretraining.vocabulary_transfer import by_entry, carry_over, cut_entries, mapping
 
 KINDS = {"roberta": "bpe", "bert": "wordpiece", "distilbert": "wordpiece", "deberta-v2": "unigram",
          "modernbert": "modern"}  # fmt: skip
@@ -204,7 +204,7 @@ def test_cut_entries_with_their_tokenizer(backbones: dict[str, Path], tokenizers
     """What `--vocab` does: the same text through both, where the cut kept its words."""
     model, tokenizer = load("roberta", backbones), tokenizers["bpe"]
     counts = np.bincount(tokenizer(TEXT, add_special_tokens=False).input_ids, minlength=len(tokenizer))
-    cut, kept = cut_vocabulary(tokenizer, counts, 360)
+    cut, kept = reduce_vocabulary(tokenizer, counts, 360)
     smaller = cut_entries(model, kept)
     torch.testing.assert_close(
         logits(smaller, cut(TEXT).input_ids), logits(model, tokenizer(TEXT).input_ids)[:, kept]

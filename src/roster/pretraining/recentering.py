@@ -14,14 +14,14 @@ import torch
 from torch import Tensor, nn
 
 from roster.model.bert_layout import NotStackableError, layer_modules, shape_of
-from roster.pretraining.network import MaskedLM
+from roster.pretraining.masked_lm import SplitMaskedLM
 
 SPREAD = 0.5
 """Root mean square of what the last states differ from their mean by; a base-sized encoder has about 0.4."""
 
 
 @torch.no_grad()
-def even_out(model: MaskedLM, states: Tensor) -> float | None:
+def recentre(model: SplitMaskedLM, states: Tensor) -> float | None:
     """Changes a model's weights, given last states of it [n, width]; the factor, or None where it cannot be
     done: only of BERT's kin we know that a norm comes last and that its head begins with a linear layer."""
     try:

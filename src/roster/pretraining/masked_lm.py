@@ -18,7 +18,7 @@ from roster.errors import ModelError
 from roster.model.bert_layout import NotStackableError, layer_modules, layers_at, shape_of
 
 
-class Given(nn.Module):
+class EncoderStub(nn.Module):
     """Stands for the encoder: says what it is told."""
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Any:
@@ -27,7 +27,7 @@ class Given(nn.Module):
         return BaseModelOutput(last_hidden_state=inputs_embeds)
 
 
-class MaskedLM(nn.Module):
+class SplitMaskedLM(nn.Module):
     """Encoder and head of a model of transformers; `whole` puts it together again."""
 
     def __init__(self, model: Any):
@@ -37,7 +37,7 @@ class MaskedLM(nn.Module):
         if not isinstance(encoder, nn.Module):
             raise ModelError(f"a masked LM of the kind {model.config.model_type} cannot be pre-trained here")
         self.encoder = encoder
-        setattr(model, self.prefix, Given())
+        setattr(model, self.prefix, EncoderStub())
         self.head = model
 
     @property
@@ -51,7 +51,7 @@ class MaskedLM(nn.Module):
         try:
             yield self.head
         finally:
-            setattr(self.head, self.prefix, Given())
+            setattr(self.head, self.prefix, EncoderStub())
 
     def states(self, ids: Tensor, every: bool) -> tuple[Tensor, ...]:
         """The encoder's output [rows, length, width], alone or after all that lie before it."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForMaskedLM, ElectraConfig, ElectraForMaskedLM
 
 from roster.errors import ModelError
-from roster.pretraining.network import MaskedLM, set_dropout, size
+from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout, size
 
 KINDS = ("roberta", "bert", "distilbert", "deberta-v2", "modernbert", "electra")
 KIN = ("roberta", "bert", "distilbert")
@@ -40,7 +40,7 @@ def test_the_same_states_and_logits(kind: str, backbones: dict[str, Path]) -> No
     ids, places = inputs()
     with torch.no_grad():
         whole = model(input_ids=ids, output_hidden_states=True)
-        parted = MaskedLM(model)
+        parted = SplitMaskedLM(model)
         every, last = parted.states(ids, True), parted.states(ids, False)
         logits = parted.logits(last[0], places)
         also = parted.logits(every[-1], places)
@@ -63,7 +63,7 @@ def test_the_same_gradients(kind: str, backbones: dict[str, Path]) -> None:
     ids, places = inputs()
     targets = torch.arange(12) + 7
     mine, theirs = load(kind, backbones), load(kind, backbones)
-    parted = MaskedLM(mine)
+    parted = SplitMaskedLM(mine)
     nn.functional.cross_entropy(parted.logits(parted.states(ids, False)[-1], places), targets).backward()
     logits = theirs(input_ids=ids).logits.gather(
         1, places[..., None].expand(-1, -1, theirs.config.vocab_size)
@@ -79,7 +79,7 @@ def test_the_same_gradients(kind: str, backbones: dict[str, Path]) -> None:
 def test_parameters_once(backbones: dict[str, Path]) -> None:
     model = load("roberta", backbones)
     count, ids = sum(p.numel() for p in model.parameters()), {id(p) for p in model.parameters()}
-    parted = MaskedLM(model)
+    parted = SplitMaskedLM(model)
     assert {id(p) for p in dict(parted.named_parameters()).values()} == ids
     assert size(parted) == count
 
@@ -87,7 +87,7 @@ def test_parameters_once(backbones: dict[str, Path]) -> None:
 @pytest.mark.parametrize("kind", KIN)
 def test_operations(kind: str, backbones: dict[str, Path]) -> None:
     """Against a count of what really goes through the linear layers, and of attention's two products."""
-    model = MaskedLM(load(kind, backbones))
+    model = SplitMaskedLM(load(kind, backbones))
     ids, places = inputs(rows=1)
     counted = 0
 
@@ -111,7 +111,7 @@ def test_dropout(kind: str, backbones: dict[str, Path]) -> None:
     more = {"attention_dropout": 0.2} if kind == "modernbert" else {}
     model = load(kind, backbones, **more)
     before = model.config.to_dict()
-    parted = MaskedLM(model).train()
+    parted = SplitMaskedLM(model).train()
     ids, places = inputs()
 
     def twice(p: float) -> bool:
@@ -124,7 +124,7 @@ def test_dropout(kind: str, backbones: dict[str, Path]) -> None:
 
 
 def test_relations_need_a_kin_of_bert(backbones: dict[str, Path]) -> None:
-    model = MaskedLM(load("deberta-v2", backbones))
+    model = SplitMaskedLM(load("deberta-v2", backbones))
     with pytest.raises(ModelError, match=r"BERT's kin only .*set 'relations' to 0"):
         model.relation_parts(torch.zeros(1, 4, 32))
 
@@ -134,7 +134,7 @@ def test_queries_keys_and_values(backbones: dict[str, Path]) -> None:
     attention = whole.bert.encoder.layer[1].attention.self
     states = torch.randn(2, 5, 32)
     expected = [layer(states) for layer in (attention.query, attention.key, attention.value)]
-    for mine, theirs in zip(MaskedLM(whole).relation_parts(states), expected, strict=True):
+    for mine, theirs in zip(SplitMaskedLM(whole).relation_parts(states), expected, strict=True):
         assert torch.equal(mine, theirs)
 
 
@@ -144,4 +144,4 @@ def test_a_model_without_an_encoder_of_its_own() -> None:
         config = type("Config", (), {"model_type": "odd"})
 
     with pytest.raises(ModelError, match="of the kind odd cannot be pre-trained"):
-        MaskedLM(Odd())
+        SplitMaskedLM(Odd())
