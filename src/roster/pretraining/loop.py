@@ -17,6 +17,7 @@ from roster.pretraining.masking import IGNORED, Masked, Masker
 from roster.pretraining.objective import PARTS, PretrainingObjective
 from roster.pretraining.sequences import PackedSequences
 from roster.pretraining.settings import PretrainingSettings
+from roster.training.schedule import warmup_decay
 
 EVALUATIONS = 20
 """How often the documents kept apart are read, evenly over the training."""
@@ -54,17 +55,6 @@ def budget(settings: PretrainingSettings, steps_of_a_pass: int) -> Budget:
     if settings.minutes:
         return Budget(seconds=60 * settings.minutes)
     return Budget(steps=settings.steps or max(1, round(settings.epochs * steps_of_a_pass)))
-
-
-def rate(share: float, warmup: float) -> float:
-    """Rises linearly, then falls linearly to 0; the share of the budget that is spent decides.
-
-    >>> [round(rate(x, 0.1), 2) for x in (0, 0.05, 0.1, 0.55, 1)]
-    [0.0, 0.5, 1.0, 0.5, 0.0]
-    """
-    if share < warmup:
-        return share / warmup
-    return (1 - share) / (1 - warmup) if warmup < 1 else 1.0
 
 
 def groups(objective: nn.Module, decay: float) -> list[dict[str, Any]]:
@@ -116,7 +106,7 @@ class Trainer:
     def step(self, ids: Tensor) -> Tensor:
         """One update of the weights; returns the losses, still on the device."""
         s, progress = self.settings, self.progress
-        lr = s.rate * rate(self.budget.share(progress), s.warmup)
+        lr = s.rate * warmup_decay(self.budget.share(progress), s.warmup)
         for group in self.optimiser.param_groups:
             group["lr"] = lr
         torch.manual_seed(s.seed * 1_000_003 + progress.step)  # dropout

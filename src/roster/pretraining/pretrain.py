@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def pretrain(
     folder = PretrainingFolder.claim(output, made_from)
     try:
         if folder.finished:
-            folder.clean()
+            folder.remove_work()
             say(f"{output} is finished; nothing to do")
         else:
             _pretrain(paths, folder, settings, say)
@@ -105,7 +106,7 @@ def _pretrain(
     draw = masker(tokenizer, settings.mask, settings.names, device)
     train = rows(tokens.train, settings.batch)
     trainer = Trainer(objective, draw, train, settings, loop.budget(settings, train.steps))
-    if found := folder.saved():
+    if found := folder.load_checkpoint():
         trainer.restore(found[0], Progress(**found[1]))
         say(f"going on after step {trainer.progress.step:,}")
     enough = len(tokens.valid) >= settings.length
@@ -124,7 +125,7 @@ def _pretrain(
 
     trainer.run(
         look=lambda: loop.evaluate(model, apart, settings.precision) if apart else {},
-        save=lambda: folder.save(trainer.tensors(), vars(trainer.progress)),
+        save=lambda: folder.save_checkpoint(trainer.tensors(), asdict(trainer.progress)),
         told=note,
         ticks=ticks,
     )

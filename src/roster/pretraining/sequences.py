@@ -7,15 +7,16 @@ any step. Every pass cuts the text at other places.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import count
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from roster.errors import DataError
+from roster.pretraining.prefetch import prefetch
 
 ON_DEVICE = 0.25
 """A corpus lies on the GPU if it takes no more than this share of the memory that is free there."""
@@ -99,12 +100,5 @@ class PackedSequences:
         return torch.cat([begins, inner, ends], dim=1)
 
     def batches(self, first: int) -> Iterator[Tensor]:
-        """Rows of the steps from `first` on, without end; the next is made ready in a thread."""
-        with ThreadPoolExecutor(1) as pool:
-            step = first
-            coming = pool.submit(lambda at: self.take(self.starts(at)), step)
-            while True:
-                rows = coming.result()
-                step += 1
-                coming = pool.submit(lambda at: self.take(self.starts(at)), step)
-                yield rows
+        """Yield the rows of each step from `first` on, without end."""
+        return prefetch(self.take(self.starts(step)) for step in count(first))

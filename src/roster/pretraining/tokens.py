@@ -12,11 +12,10 @@ import copy
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import numpy as np
 
@@ -24,10 +23,9 @@ from roster.backbone.alignment import Specials
 from roster.errors import ConfigError, DataError
 from roster.files import atomic_folder, write_json
 from roster.pretraining.documents import place
+from roster.pretraining.prefetch import prefetch
 from roster.pretraining.tokenizer_structure import plain_backend
 from roster.progress import bar
-
-T = TypeVar("T")
 
 FACTS = "tokens.json"
 TRAIN, VALID = "train.bin", "valid.bin"
@@ -171,7 +169,7 @@ class _Stream:
 
     def batches(self, documents: Iterable[str]) -> Iterator[tuple[_Batch, np.ndarray, np.ndarray]]:
         """For each batch: the ids of all its documents, and how many of them each document has."""
-        for batch in _ahead(_batches(documents)):
+        for batch in prefetch(_batches(documents)):
             found = self._backend.encode_batch_fast(batch.paragraphs, add_special_tokens=False)
             counts = np.fromiter(map(len, found), np.int64, len(found))
             ids = np.fromiter(chain.from_iterable(one.ids for one in found), np.int64, int(counts.sum()))
@@ -233,15 +231,6 @@ def _batches(documents: Iterable[str]) -> Iterator[_Batch]:
             paragraphs, sizes, places, characters, words = [], [], [], 0, 0
     if sizes:
         yield _Batch(paragraphs, sizes, places, characters, words)
-
-
-def _ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items; a thread fetches the next one while the caller works on one."""
-    with ThreadPoolExecutor(1) as pool:
-        following = pool.submit(next, items, None)
-        while (item := following.result()) is not None:
-            following = pool.submit(next, items, None)
-            yield item
 
 
 def _first(documents: Iterable[str], characters: int) -> Iterator[str]:

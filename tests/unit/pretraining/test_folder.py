@@ -25,7 +25,7 @@ def test_the_same_training_goes_on(tmp_path: Path) -> None:
     claim(tmp_path / "a" / "b").close()
     folder = claim(tmp_path / "a" / "b")
     assert not folder.finished
-    assert folder.saved() is None
+    assert folder.load_checkpoint() is None
     assert json.loads((folder.path / "settings.json").read_text())["settings"] == {"seed": 1}
     folder.close()
 
@@ -45,6 +45,15 @@ def test_another_training(changed: dict[str, Any], named: str, tmp_path: Path) -
         claim(tmp_path, **changed)
     assert named in str(error.value)
     claim(tmp_path).close()  # and the lock was not kept
+
+
+def test_a_refused_folder_is_unchanged(tmp_path: Path) -> None:
+    folder = claim(tmp_path)
+    folder.remove_work()
+    folder.close()
+    with pytest.raises(RunError):
+        claim(tmp_path, corpus="abd")
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "settings.json"]
 
 
 def test_strangers(tmp_path: Path) -> None:
@@ -90,18 +99,18 @@ def test_damaged_settings(text: str, tmp_path: Path) -> None:
 def test_checkpoints(tmp_path: Path) -> None:
     folder = claim(tmp_path)
     tensors = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(4.0)}
-    folder.save(tensors, {"step": 3})
-    folder.save({**tensors, "b": torch.tensor(5.0)}, {"step": 4, "curve": [{"x": 0.1}]})
-    saved = folder.saved()
+    folder.save_checkpoint(tensors, {"step": 3})
+    folder.save_checkpoint({**tensors, "b": torch.tensor(5.0)}, {"step": 4, "curve": [{"x": 0.1}]})
+    saved = folder.load_checkpoint()
     assert saved is not None
     assert torch.equal(saved[0]["a"], tensors["a"])
     assert saved[0]["b"] == 5
     assert saved[1] == {"step": 4, "curve": [{"x": 0.1}]}
-    data = folder.checkpoint.read_bytes()
+    data = folder.checkpoint_file.read_bytes()
     for damaged in (data[:-5], data[:20], b"", b"x" * 100):
-        folder.checkpoint.write_bytes(damaged)
+        folder.checkpoint_file.write_bytes(damaged)
         with pytest.raises(RunError, match=r"checkpoint.safetensors is damaged.*remove it to start again"):
-            folder.saved()
+            folder.load_checkpoint()
     folder.close()
 
 
@@ -116,7 +125,7 @@ def test_the_curve(tmp_path: Path) -> None:
 
 def test_the_end(tmp_path: Path, backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
     folder = claim(tmp_path / "made")
-    folder.save({"a": torch.ones(2)}, {})
+    folder.save_checkpoint({"a": torch.ones(2)}, {})
     model = AutoModelForMaskedLM.from_pretrained(backbones["roberta"], dtype=torch.float32)
     folder.finish(model, tokenizers["bpe"], torch.float16, {"README.md": "# made\n"})
     folder.close()

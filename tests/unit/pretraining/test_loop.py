@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from roster.pretraining.loop import (
     budget,
     evaluate,
     groups,
-    rate,
     validation,
 )
 from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout
@@ -36,15 +36,6 @@ from roster.pretraining.settings import PretrainingSettings
 
 CPU = torch.device("cpu")
 Tick = Callable[[Progress, float], None]
-
-
-def test_rate() -> None:
-    for warmup in (0.0, 0.1, 0.5):
-        shares = np.linspace(0, 1, 101)
-        found = np.array([rate(share, warmup) for share in shares])
-        expected = np.interp(shares, [0, warmup, 1], [0, 1, 0]) if warmup else 1 - shares
-        assert found == pytest.approx(expected)
-    assert [rate(x, 1.0) for x in (0, 0.5, 1)] == [0, 0.5, 1]
 
 
 def test_budget() -> None:
@@ -117,8 +108,8 @@ def test_going_on_from_any_step(case: str, make: Make, tmp_path: Path) -> None:
     folder = PretrainingFolder(tmp_path)
 
     def save() -> None:
-        folder.save(unbroken.tensors(), vars(unbroken.progress))
-        found = folder.saved()
+        folder.save_checkpoint(unbroken.tensors(), asdict(unbroken.progress))
+        found = folder.load_checkpoint()
         assert found is not None
         saved.append(found)
 
