@@ -82,8 +82,8 @@ def test_what_it_leaves_and_says(made: Path, roster: Any, text: Path) -> None:
     assert expected <= names
     assert not [name for name in names if name == "work" or name.endswith(".part")]
     said = (made.parent / "said").read_text()
-    for part in ("vocabulary: 380 entries", "tokenised 200 documents", "from nothing; 1 layers x 64",
-                 "step 250 (100 %)", "kept apart: loss", "% of the peak", f"--backbone {made}"):  # fmt: skip
+    for part in ("vocabulary: 380 entries", "tokenised 200 documents", "random weights; 1 layers x 64",
+                 "step 250 (100 %)", "validation loss", "% of the peak", f"--backbone {made}"):  # fmt: skip
         assert part in said
     card = (made / "README.md").read_text()
     assert f"loss {curve(made)[-1]['valid_loss']:.3f}" in card
@@ -142,7 +142,7 @@ def test_killed_twice(roster: Any, text: Path, tmp_path: Path) -> None:
     assert not (broken / "config.json").exists()
     done = roster("pretrain", text, "-o", broken, *SHORT)
     assert done.code == 0, done.err
-    assert 0 < int(re.findall(r"going on after step (\d+)", done.err)[0]) < 40
+    assert 0 < int(re.findall(r"resuming after step (\d+)", done.err)[0]) < 40
     assert "tokenised" not in done.err
     for name in ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"):
         assert (broken / name).read_bytes() == (whole / name).read_bytes(), name
@@ -184,7 +184,7 @@ def pretrain(
 
 
 def loss(said: str, who: str = "step") -> list[float]:
-    return [float(x) for x in re.findall(rf"^{who}.*kept apart: loss ([\d.]+)", said, re.MULTILINE)]
+    return [float(x) for x in re.findall(rf"^{who}.*validation loss ([\d.]+)", said, re.MULTILINE)]
 
 
 def test_from_an_encoder_without_a_head(pretrain: Any, made: Path, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_from_an_encoder_without_a_head(pretrain: Any, made: Path, tmp_path: Pat
 
 def test_from_another_with_fewer_entries(pretrain: Any, made: Path) -> None:
     folder, said = pretrain("--from", made, "--vocab", "370", "--steps", "20")
-    assert "vocabulary: cut from 380 to 370 entries" in said
+    assert "vocabulary: reduced from 380 to 370 entries" in said
     assert len(AutoTokenizer.from_pretrained(folder)) == 370
     model = AutoModelForMaskedLM.from_pretrained(folder)
     assert model.get_input_embeddings().weight.shape[0] == model.config.vocab_size == 370

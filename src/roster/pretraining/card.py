@@ -1,4 +1,4 @@
-"""The model card and the curve of a pre-training, for whoever finds the folder later."""
+"""The model card and the curve of a pre-training, which are saved beside the backbone."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ def facts(
     curve: Curve,
     device: str,
 ) -> dict[str, str]:
-    """What the card says in its table."""
+    """Return the rows of the table in the model card.
+
+    Parameters: the config of the model, its number of weights, the settings, how it was initialised, the
+    counts of the corpus, the points of the curve, and the name of the device.
+    """
     last = curve[-1]
     speeds = [point["tokens_per_second"] for point in curve if "tokens_per_second" in point]
-    steady = speeds[1:] or speeds  # the first has the compiling in it
+    steady = speeds[1:] or speeds  # the first includes compilation
     memory = {name.replace("_", " "): gigabytes(size) for name, size in peak_memory().items()}
-    found = {
+    rows = {
         "architecture": f"{config.model_type}, {shape_words(config)}",
         "vocabulary": f"{config.vocab_size:,} entries",
         "parameters": f"{weights / 1e6:.1f} million, with the masked-LM head",
@@ -39,7 +43,7 @@ def facts(
         "start": start,
         "teacher": settings.teacher,
         "text": f"{text.words:,} words in {text.documents + text.valid_documents:,} documents",
-        "tokens": f"{text.train:,} to learn from, {text.valid:,} kept apart",
+        "tokens": f"{text.train:,} for training, {text.valid:,} for validation",
         "tokens seen": f"{last['tokens']:,} in {last['step']:,} steps",
         "time": f"{last['seconds']:,.0f} s on {device}",
         "speed": f"{median(steady):,.0f} tokens/s, {100 * last['peak_share']:.0f} % of the device's peak",
@@ -47,28 +51,29 @@ def facts(
         "made by": f"roster {roster.__version__}",
     }
     if "valid_loss" in last:
-        found["kept apart"] = f"loss {last['valid_loss']:.3f}, accuracy {last['valid_accuracy']:.3f}"
-    return {name: value for name, value in found.items() if value}
+        rows["validation"] = f"loss {last['valid_loss']:.3f}, accuracy {last['valid_accuracy']:.3f}"
+    return {name: value for name, value in rows.items() if value}
 
 
 def card(name: str, table: Mapping[str, str], settings: PretrainingSettings, curve: Curve) -> str:
+    """Return the model card as Markdown."""
     rows = "\n".join(f"| {key} | {value} |" for key, value in table.items())
     s = settings
     return f"""# {name}
 
-A masked language model made by `roster pretrain`. It is used by naming its folder:
-`roster train DATASET -o RUN --backbone {name}`. It has seen no named-entity label.
+A masked language model, trained by `roster pretrain` without named-entity labels. To use it, give its folder:
+`roster train DATASET -o RUN --backbone {name}`.
 
 | | |
 |---|---|
 {rows}
 
-**Training.** PackedSequences of {s.length}, {100 * s.mask:.0f} % masked ({s.masking}), batches of {s.batch};
-AdamW, peak rate {s.rate:g} after {100 * s.warmup:.0f} % of the training, then falling linearly; seed
-{s.seed}. All settings are in settings.json, every point of the curve in training.jsonl.
+**Training.** Sequences of {s.length}, {100 * s.mask:.0f} % masked ({s.masking}), batches of {s.batch};
+AdamW, peak learning rate {s.rate:g}, linear warm-up over {100 * s.warmup:.0f} % of the steps, then linear
+decay; seed {s.seed}. All settings are in settings.json, every point of the curve in training.jsonl.
 
-**Limits.** Positions beyond {s.length} were not trained here. It carries whatever its text says. Before you
-publish it, add the licences of the text and of the weights it started from.
+**Limits.** Positions beyond {s.length} were not trained. The model reflects the content and the biases of its
+text. Before you publish it, add the licences of the text and of the weights it was initialised from.
 
 ![loss](curve.svg)
 
@@ -77,14 +82,15 @@ publish it, add the licences of the text and of the weights it started from.
 
 
 def curve_table(curve: Curve) -> str:
-    """
+    """Return the points of the curve as a Markdown table.
+
     >>> point = {"step": 10, "tokens": 1920, "guess": 5.5, "valid_loss": 5.25, "valid_accuracy": 0.1}
     >>> print(curve_table([point]))
-    | steps | tokens | masked-LM loss | kept apart: loss | accuracy |
+    | steps | tokens | masked-LM loss | validation loss | accuracy |
     |---|---|---|---|---|
     | 10 | 1,920 | 5.500 | 5.250 | .100 |
     """
-    lines = ["| steps | tokens | masked-LM loss | kept apart: loss | accuracy |", "|---|---|---|---|---|"]
+    lines = ["| steps | tokens | masked-LM loss | validation loss | accuracy |", "|---|---|---|---|---|"]
     for point in curve:
         valid = f"{point['valid_loss']:.3f}" if "valid_loss" in point else ""
         accuracy = f"{point['valid_accuracy']:.3f}".lstrip("0") if "valid_accuracy" in point else ""
@@ -94,8 +100,8 @@ def curve_table(curve: Curve) -> str:
 
 
 def drawing(curve: Curve) -> str:
-    """The losses over the tokens seen, as an SVG image."""
-    lines = {"training": ("guess", "#8a8a8a"), "documents kept apart": ("valid_loss", "#1f5fa8")}
+    """Return the losses over the tokens seen, as an SVG image."""
+    lines = {"training": ("guess", "#8a8a8a"), "validation": ("valid_loss", "#1f5fa8")}
     points = {label: [(p["tokens"], p[key]) for p in curve if key in p] for label, (key, _) in lines.items()}
     values = [y for line in points.values() for _, y in line] or [0.0]
     low, high = min(values), max(values)

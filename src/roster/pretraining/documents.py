@@ -1,6 +1,6 @@
 """Plain text of any size as documents: an empty line ends a document, each line is a paragraph.
 
-Files are read in pieces, packed ones too, so that memory stays the same however large they are.
+Files, compressed ones too, are read in blocks, so that memory does not grow with their size.
 """
 
 from __future__ import annotations
@@ -21,20 +21,23 @@ from roster.errors import DataError
 from roster.files import fingerprint
 
 LONGEST = 1 << 20
-"""The most characters of a document; a longer one is given in pieces."""
+"""Maximum characters of a document; a longer one is split."""
 
 CHUNK = 1 << 20
-PACKED = (".gz", ".bz2", ".xz")
-WHOLE = 64 << 20
-SAMPLE = 1 << 16
+COMPRESSED = (".gz", ".bz2", ".xz")
+FULLY_HASHED = 64 << 20
+HASHED_BLOCK = 1 << 16
 
 
 def read_documents(paths: Sequence[str | Path]) -> Iterator[str]:
-    """The documents of files and folders, one at a time, in the order of the paths.
+    """Yield the documents of files and folders, in the order of the paths.
 
-    A file may be packed (`.gz`, `.bz2`, `.xz`). A document is its paragraphs joined by line feeds. One
-    longer than `LONGEST` is given in pieces, cut at the end of a line; a line as long as that is cut at a
-    space, and without a space anywhere.
+    A file may be compressed (`.gz`, `.bz2`, `.xz`). A document is its paragraphs joined by line feeds. One
+    longer than `LONGEST` is split at the end of a line; a line as long as that is split at a space, and
+    without a space anywhere.
+
+    Raises:
+        DataError: a file cannot be read, or there is no text.
     """
     empty = True
     for _, path in text_files(paths):
@@ -46,9 +49,13 @@ def read_documents(paths: Sequence[str | Path]) -> Iterator[str]:
 
 
 def text_files(paths: Sequence[str | Path]) -> Iterator[tuple[str, Path]]:
-    """(name, file) of every file to be read; the name does not tell where the corpus lies.
+    """Yield (name, path) of every file to read; the name is relative to the given path.
 
-    A folder stands for its `.txt` files, packed or not, at any depth, by name; hidden ones are left out.
+    Of a folder these are the `.txt` files, compressed or not, at any depth, sorted by name, without hidden
+    ones.
+
+    Raises:
+        DataError: a folder has no such file.
     """
     for path in map(Path, paths):
         if not path.is_dir():
@@ -57,23 +64,24 @@ def text_files(paths: Sequence[str | Path]) -> Iterator[tuple[str, Path]]:
         inside = {file.relative_to(path): file for file in path.rglob("*") if file.is_file()}
         names = sorted(name for name in inside if _is_text(name))
         if not names:
-            kinds = ", ".join(f".txt{packed}" for packed in PACKED)
+            kinds = ", ".join(f".txt{suffix}" for suffix in COMPRESSED)
             raise DataError(f"the folder has no text: no file whose name ends in .txt, {kinds}", path=path)
         yield from ((name.as_posix(), inside[name]) for name in names)
 
 
 def held_out(document: str, share: float) -> bool:
-    """Whether a document belongs to the `share` that is kept apart.
+    """Whether a document is held out for validation, which is the case for a `share` of all documents.
 
-    Its text alone decides, so it is the same on every machine, and copies of a document stay together.
+    It depends on the text only, so that it is the same on every machine, and copies of a document are in
+    the same split.
     """
-    return place(document) < share
+    return split_position(document) < share
 
 
-def place(document: str) -> float:
-    """A number in [0, 1) that only the text decides; over many texts, all are equally likely.
+def split_position(document: str) -> float:
+    """Return a hash of the text in [0, 1), uniform over texts.
 
-    >>> place("Ada lives in Ulm.")
+    >>> split_position("Ada lives in Ulm.")
     0.1151261070525118
     """
     digest = hashlib.blake2b(document.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -81,17 +89,17 @@ def place(document: str) -> float:
 
 
 def source_fingerprint(paths: Sequence[str | Path]) -> str:
-    """Changes when the corpus does: its files' names (below the paths given), sizes and contents.
+    """Return a fingerprint of the corpus: the relative names, sizes and contents of its files.
 
-    Up to 64 MB in all, every byte counts. Beyond, reading all of it would take too long for a question
-    that is asked at every start: then it is the time of the last change, and 64 KB each of the beginning,
-    middle and end of every file.
+    Up to 64 MB in all, the whole content is hashed. Because a larger corpus would take too long to read at
+    every start, its fingerprint has the modification time, and 64 KB each of the beginning, middle and end
+    of every file.
     """
     files = []
     for name, path in text_files(paths):
         with opened(path):
             files.append((name, path, path.stat()))
-    whole = sum(status.st_size for _, _, status in files) <= WHOLE
+    whole = sum(status.st_size for _, _, status in files) <= FULLY_HASHED
     parts: list[object] = []
     for name, path, status in files:
         parts += [name, status.st_size]
@@ -103,9 +111,9 @@ def source_fingerprint(paths: Sequence[str | Path]) -> str:
                 parts.append(digest.hexdigest())
                 continue
             parts.append(status.st_mtime_ns)
-            for start in (0, status.st_size // 2, max(0, status.st_size - SAMPLE)):
+            for start in (0, status.st_size // 2, max(0, status.st_size - HASHED_BLOCK)):
                 file.seek(start)
-                parts.append(hashlib.sha256(file.read(SAMPLE)).hexdigest())
+                parts.append(hashlib.sha256(file.read(HASHED_BLOCK)).hexdigest())
     return fingerprint(*parts)
 
 
@@ -113,7 +121,7 @@ def _is_text(name: Path) -> bool:
     if any(part.startswith(".") for part in name.parts):
         return False
     lower = name.name.lower()
-    return lower.endswith((".txt", *(f".txt{packed}" for packed in PACKED)))
+    return lower.endswith((".txt", *(f".txt{suffix}" for suffix in COMPRESSED)))
 
 
 def _documents(path: Path) -> Iterator[str]:
@@ -132,21 +140,21 @@ def _documents(path: Path) -> Iterator[str]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """Lines without their ends; those longer than `LONGEST` in pieces."""
+    """Lines without their ends; those longer than `LONGEST` are split."""
     rest = ""
     for chunk in _chunks(path):
         *lines, rest = (rest + chunk).split("\n")
         for line in lines:
             yield from _cut(line.removesuffix("\r"))
         if len(rest) > LONGEST:
-            *pieces, rest = _cut(rest)
-            yield from pieces
+            *parts, rest = _cut(rest)
+            yield from parts
     if rest:
         yield from _cut(rest.removesuffix("\r"))
 
 
 def _cut(line: str) -> Iterator[str]:
-    """Pieces of at most `LONGEST` characters; the space at which a line is cut belongs to neither."""
+    """Parts of at most `LONGEST` characters; the space at which a line is split belongs to neither."""
     while len(line) > LONGEST:
         space = line.rfind(" ", LONGEST // 2, LONGEST + 1)
         yield line[: space if space >= 0 else LONGEST]
@@ -155,10 +163,10 @@ def _cut(line: str) -> Iterator[str]:
 
 
 def _chunks(path: Path) -> Iterator[str]:
-    """The text of a file in pieces, without a byte order mark."""
+    """The text of a file in blocks, without a byte order mark."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     offset, line, first = 0, 1, True
-    with opened(path) as raw, _damage(path), _unpacked(raw, path) as file:
+    with opened(path) as raw, _read_errors(path), _decompressed(raw, path) as file:
         while True:
             data = file.read(CHUNK)
             held = len(decoder.getstate()[0])
@@ -177,7 +185,7 @@ def _chunks(path: Path) -> Iterator[str]:
                 return
 
 
-def _unpacked(raw: BinaryIO, path: Path) -> Any:
+def _decompressed(raw: BinaryIO, path: Path) -> Any:
     match path.suffix.lower():
         case ".gz":
             return gzip.open(raw)
@@ -190,13 +198,13 @@ def _unpacked(raw: BinaryIO, path: Path) -> Any:
 
 
 @contextmanager
-def _damage(path: Path) -> Iterator[None]:
-    """What goes wrong while a file is read and unpacked, in words for the user."""
+def _read_errors(path: Path) -> Iterator[None]:
+    """Raise errors of reading and decompression as DataError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
-        raise DataError(f"the packed file is cut or damaged: {error}", path=path) from error
+        raise DataError(f"the compressed file is truncated or damaged: {error}", path=path) from error
     except OSError as error:
-        if error.errno is None:  # bz2's way to say the same
-            raise DataError(f"the packed file is cut or damaged: {error}", path=path) from error
+        if error.errno is None:  # bz2 raises OSError without a number
+            raise DataError(f"the compressed file is truncated or damaged: {error}", path=path) from error
         raise DataError(f"cannot be read: {error.strerror}", path=path) from error

@@ -1,4 +1,4 @@
-"""What a pre-training starts from: a new model, a backbone as it is, or one made from parts of another."""
+"""The initial weights: random, those of a backbone, or those of a pruned one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roster.backbone.loading import load_any_masked_lm, load_tokenizer
 from roster.errors import ConfigError, ModelError
 from roster.pretraining.pruning import evenly, inner_size, prune
 from roster.pretraining.settings import PretrainingSettings
-from roster.pretraining.vocabulary_transfer import carry_over, cut_entries
+from roster.pretraining.vocabulary_transfer import keep_entries, transfer_vocabulary
 
 LAYERS, WIDTH, HEADS = 6, 384, 12
 VOCABULARY = 24_000
@@ -21,19 +21,23 @@ VOCABULARY = 24_000
 
 @dataclass(frozen=True)
 class InitialModels:
-    """The model to train, the model to learn from, and how the first was made, in words."""
+    """The model to train, its teacher, and a description of how the model was initialised."""
 
     model: Any
     teacher: Any | None
-    told: str
+    description: str
 
 
 def new_model(settings: PretrainingSettings, tokenizer: Any) -> Any:
-    """Random weights: RoBERTa's architecture over bytes, BERT's over word pieces."""
+    """Return a model with random weights: RoBERTa for byte-level BPE, BERT for WordPiece.
+
+    Raises:
+        ConfigError: the shape is not possible.
+    """
     from transformers import BertConfig, BertForMaskedLM, RobertaConfig, RobertaForMaskedLM
 
     if settings.layer_numbers:
-        raise ConfigError("'layers' names layers of another model; a new one takes their number only")
+        raise ConfigError("'layers' must be a number for a model with random weights")
     width = settings.width or WIDTH
     shape = {
         "vocab_size": len(tokenizer),
@@ -42,8 +46,8 @@ def new_model(settings: PretrainingSettings, tokenizer: Any) -> Any:
         "num_attention_heads": settings.heads or _heads(width),
         "intermediate_size": settings.inner or 4 * width,
         "pad_token_id": tokenizer.pad_token_id,
-        # BERT's 0.02 is for wide layers: sums over few states would be so small that attention, beside the
-        # states that go around it, hardly begins to learn.
+        # BERT's 0.02 is for wide layers. In narrow ones the sums would be so small beside the residual
+        # connection that attention hardly starts to learn.
         "initializer_range": 0.02 * max(1.0, (WIDTH / width) ** 0.5),
     }
     if shape["hidden_size"] % shape["num_attention_heads"]:
@@ -59,12 +63,22 @@ def new_model(settings: PretrainingSettings, tokenizer: Any) -> Any:
 
 
 def _heads(width: int) -> int:
-    """Heads of 32, as in the default, where the width allows it."""
+    """Heads of size 32, as in the default, if the width allows it."""
     return next(n for n in (width // 32, HEADS, 8, 4, 2, 1) if n and width % n == 0)
 
 
 def build(settings: PretrainingSettings, tokenizer: Any, kept: np.ndarray | None) -> InitialModels:
-    """`tokenizer` is that of the result; `kept` are the entries that a cut left, by their old numbers."""
+    """Return the initial student and the teacher.
+
+    Parameters:
+        settings: the settings of the pre-training.
+        tokenizer: the tokenizer of the result.
+        kept: the entries that `reduce_vocabulary` kept, by their old ids; None if it was not called.
+
+    Raises:
+        ConfigError: the settings do not fit the models.
+        ModelError: a model cannot be used.
+    """
     torch.manual_seed(settings.seed)
     teacher = None
     if settings.teacher:
@@ -77,38 +91,41 @@ def build(settings: PretrainingSettings, tokenizer: Any, kept: np.ndarray | None
         teacher = fit(teacher, tokenizer, kept)
     if settings.start:
         model, fresh = load_any_masked_lm(settings.start)
-        told = f"from {settings.start}" + (", with a fresh masked-LM head" if fresh else "")
+        description = f"from {settings.start}" + (", with a new masked-LM head" if fresh else "")
         if settings.teacher and not same_vocabulary(
             load_tokenizer(settings.start), load_tokenizer(settings.teacher)
         ):
-            model = carry_over(model, load_tokenizer(settings.start), tokenizer)
-            told += ", its embeddings mapped to the teacher's vocabulary"
+            model = transfer_vocabulary(model, load_tokenizer(settings.start), tokenizer)
+            description += ", embeddings transferred to the vocabulary of the teacher"
         elif settings.teacher or kept is not None:
             model = fit(model, tokenizer, kept)
     elif teacher is not None:
-        model, told = copy.deepcopy(teacher), f"from the weights of {settings.teacher}"
+        model, description = copy.deepcopy(teacher), f"from the weights of {settings.teacher}"
     else:
-        return InitialModels(new_model(settings, tokenizer), None, "from nothing")
+        return InitialModels(new_model(settings, tokenizer), None, "random weights")
     changed = reshape(model, settings)
     if changed is not model:
-        told += f", cut to {shape_words(changed.config)}"
-    return InitialModels(changed, teacher, told)
+        description += f", pruned to {shape_words(changed.config)}"
+    return InitialModels(changed, teacher, description)
 
 
 def fit(model: Any, tokenizer: Any, kept: np.ndarray | None) -> Any:
-    """The model with the tokenizer's entries alone, since a student and a teacher are compared entry by
-    entry, and many models round their vocabulary up."""
+    """Return the model with the entries of the tokenizer only.
+
+    The logits of student and teacher are compared entry by entry, and many models have padding entries.
+    """
     if kept is None and model.config.vocab_size <= len(tokenizer):
         return model
-    return cut_entries(model, np.arange(len(tokenizer)) if kept is None else kept)
+    return keep_entries(model, np.arange(len(tokenizer)) if kept is None else kept)
 
 
 def same_vocabulary(one: Any, other: Any) -> bool:
+    """Whether two tokenizers have the same entries with the same ids."""
     return bool(one.get_vocab() == other.get_vocab())
 
 
 def reshape(model: Any, settings: PretrainingSettings) -> Any:
-    """The layers that were asked for, and the narrower shape; the model itself where nothing was."""
+    """Return the model pruned to the layers and the shape in the settings, or the model itself."""
     config = model.config
     numbers = settings.layer_numbers or evenly(
         config.num_hidden_layers, settings.layer_count or config.num_hidden_layers
@@ -129,7 +146,7 @@ def reshape(model: Any, settings: PretrainingSettings) -> Any:
 
 
 def fewer_heads(config: Any, width: int) -> int:
-    """As few heads as can be had out of the model's for a narrower state, each no larger than it was.
+    """Return the smallest number of heads for a smaller width, with heads no larger than before.
 
     >>> from transformers import BertConfig
     >>> [fewer_heads(BertConfig(), width) for width in (768, 384, 312)]  # 12 heads of 64
@@ -141,7 +158,8 @@ def fewer_heads(config: Any, width: int) -> int:
 
 
 def shape_words(config: Any) -> str:
-    """
+    """Describe the shape of an encoder.
+
     >>> from transformers import BertConfig
     >>> shape_words(BertConfig())
     '12 layers x 768, 12 heads, feed-forward 3,072'

@@ -1,9 +1,9 @@
-"""A masked language model of transformers, taken apart: the encoder, and the head for chosen places only.
+"""A masked language model of transformers, split into encoder and head, with logits at chosen positions only.
 
-Most of what a small masked LM computes is logits: a row of the vocabulary's size for every sub-word, of which
-four fifths are not asked for. Every architecture has its head in another place and form, but all of them put
-it on the encoder's output; so the model's own `forward` is kept, with a stand-in for the encoder that hands
-over the states it is given.
+Most of the cost of a small masked LM are the logits: a row of the size of the vocabulary for every sub-word,
+four fifths of which are not needed. The head differs between architectures, but takes the output of the
+encoder in all of them; so the model's own `forward` is used, with a stub of the encoder that returns the
+hidden states which it is given.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from roster.model.bert_layout import NotStackableError, layer_modules, layers_at
 
 
 class EncoderStub(nn.Module):
-    """Stands for the encoder: says what it is told."""
+    """Replaces the encoder in the model: returns its input."""
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Any:
         from transformers.modeling_outputs import BaseModelOutput
@@ -28,14 +28,14 @@ class EncoderStub(nn.Module):
 
 
 class SplitMaskedLM(nn.Module):
-    """Encoder and head of a model of transformers; `whole` puts it together again."""
+    """Encoder and head of a model of transformers; `whole` restores the model."""
 
     def __init__(self, model: Any):
         super().__init__()
         self.prefix = model.base_model_prefix
         encoder = getattr(model, self.prefix, None)
         if not isinstance(encoder, nn.Module):
-            raise ModelError(f"a masked LM of the kind {model.config.model_type} cannot be pre-trained here")
+            raise ModelError(f"masked LMs of the type {model.config.model_type} cannot be pre-trained")
         self.encoder = encoder
         setattr(model, self.prefix, EncoderStub())
         self.head = model
@@ -46,7 +46,7 @@ class SplitMaskedLM(nn.Module):
 
     @contextmanager
     def whole(self) -> Iterator[Any]:
-        """The model as it was."""
+        """The original model, within a `with` block."""
         setattr(self.head, self.prefix, self.encoder)
         try:
             yield self.head
@@ -54,22 +54,22 @@ class SplitMaskedLM(nn.Module):
             setattr(self.head, self.prefix, EncoderStub())
 
     def states(self, ids: Tensor, every: bool) -> tuple[Tensor, ...]:
-        """The encoder's output [rows, length, width], alone or after all that lie before it."""
+        """Hidden states [rows, length, width] of all layers, embeddings first, or of the last layer only."""
         encoder: Any = self.encoder
-        if not self._plain:
-            told = encoder(input_ids=ids, output_hidden_states=every)
-            return tuple(told.hidden_states) if every else (told.last_hidden_state,)
-        # As transformers does it, without its masks (nothing is padded) and its way of collecting states,
-        # which the compiler cannot follow: a quarter faster on a GPU.
-        found = [encoder.embeddings(ids)]
+        if not self._is_bert_like:
+            output = encoder(input_ids=ids, output_hidden_states=every)
+            return tuple(output.hidden_states) if every else (output.last_hidden_state,)
+        # As in transformers, without attention masks (nothing is padded) and without its hooks for hidden
+        # states, which torch.compile cannot trace: a quarter faster on a GPU.
+        states = [encoder.embeddings(ids)]
         for layer in encoder.get_submodule(layers_at(self.config)):
-            out = layer(found[-1])
-            found.append(out if isinstance(out, Tensor) else out[0])
-        return tuple(found) if every else (found[-1],)
+            out = layer(states[-1])
+            states.append(out if isinstance(out, Tensor) else out[0])
+        return tuple(states) if every else (states[-1],)
 
     @property
-    def _plain(self) -> bool:
-        """Whether the encoder is of BERT's kin."""
+    def _is_bert_like(self) -> bool:
+        """Whether the layers have the structure of BERT's."""
         try:
             shape_of(self.config)
         except NotStackableError:
@@ -77,24 +77,27 @@ class SplitMaskedLM(nn.Module):
         return True
 
     def logits(self, states: Tensor, places: Tensor) -> Tensor:
-        """[rows x n, vocabulary] at `places` [rows, n]."""
+        """Logits [rows x n, vocabulary] at `places` [rows, n]."""
         chosen = states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
-        found: Tensor = self.head(inputs_embeds=chosen).logits
-        return found.flatten(0, 1)
+        logits: Tensor = self.head(inputs_embeds=chosen).logits
+        return logits.flatten(0, 1)
 
     def relation_parts(self, before: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of the last layer, from the states that go into it."""
+        """Queries, keys and values of the last layer, computed from its input."""
         q, k, v = (module(before) for module in self.relation_modules())
         return q, k, v
 
     def relation_modules(self) -> list[nn.Module]:
-        """What makes queries, keys and values in the last layer; an error where there is no such thing."""
+        """The projections to queries, keys and values in the last layer.
+
+        Raises:
+            ModelError: the encoder is not BERT-like.
+        """
         try:
             shape = shape_of(self.encoder.config)
         except NotStackableError as error:
             raise ModelError(
-                f"attention relations can be learned between models of BERT's kin only ({error}); "
-                "set 'relations' to 0"
+                f"attention relations need BERT-like models ({error}); set 'relations' to 0"
             ) from None
         return [
             self.encoder.get_submodule(name)
@@ -102,7 +105,7 @@ class SplitMaskedLM(nn.Module):
         ]
 
     def operations(self, length: int, places: int) -> float:
-        """Multiplications and additions of one row, forward: two for each weight, and attention."""
+        """Floating-point operations of the forward pass of one row: two per weight, and attention."""
         per_token = sum(m.weight.numel() for m in self.encoder.modules() if isinstance(m, nn.Linear))
         per_place = sum(m.weight.numel() for m in self.head.modules() if isinstance(m, nn.Linear))
         config = self.config
@@ -111,6 +114,7 @@ class SplitMaskedLM(nn.Module):
 
 
 def set_dropout(model: nn.Module, p: float) -> None:
+    """Set the dropout probability of all layers."""
     for module in model.modules():
         if isinstance(module, nn.Dropout):
             module.p = p
@@ -120,4 +124,5 @@ def set_dropout(model: nn.Module, p: float) -> None:
 
 
 def size(model: nn.Module) -> int:
+    """Number of parameters."""
     return sum(p.numel() for p in model.parameters())

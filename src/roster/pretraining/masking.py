@@ -1,8 +1,8 @@
-"""Which sub-words a masked language model must guess, drawn anew for every batch, on the device.
+"""Dynamic masking: the positions that a masked language model predicts, drawn for every batch on the device.
 
-Each row has the same number of masked places, so that all shapes are known beforehand. Every word draws
-how long it waits (an exponential time, shorter for words that shall come more often), and the first
-places of a row in this order are taken: random draws without replacement, weighted, and word by word.
+Each row has the same number of masked positions, so that all shapes are fixed. Weighted sampling without
+replacement, word by word: every word draws an exponential waiting time, with a higher rate for words that
+shall be masked more often, and the positions with the shortest times are masked.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from roster.backbone.vocabulary import Vocabulary, vocabulary
 from roster.errors import ModelError
 
 IGNORED = -100
-"""Target where a row has fewer places than are wanted, as `cross_entropy` knows it."""
+"""Target, ignored by `cross_entropy`, where a row has fewer positions than requested."""
 HIDDEN, REPLACED = 0.8, 0.1
-"""Of the places to guess: shares that show the mask, and any other sub-word. The rest stays as it is."""
+"""Shares of the masked positions that have the mask token, and a random token. The rest is unchanged."""
 
 
 @dataclass(frozen=True)
 class Masked:
-    """What the model sees [rows, length], where it must guess [rows, n], and what was there [rows, n]."""
+    """Input ids [rows, length], masked positions [rows, n], and the original ids there [rows, n]."""
 
     ids: Tensor
     places: Tensor
@@ -33,19 +33,27 @@ class Masked:
 
 @dataclass(frozen=True)
 class Masker:
+    """Masks batches of token ids."""
+
     vocabulary: Vocabulary
     mask_id: int
     ordinary: Tensor
-    """All entries but the special ones: what a place is replaced by."""
+    """All token ids except special ones, for random replacement."""
     share: float
     names: float
 
     def count(self, length: int) -> int:
-        """How many places of a row are masked."""
+        """Number of masked positions of a row of `length`."""
         return max(1, round(self.share * length))
 
     def __call__(self, ids: Tensor, kind: str, generator: torch.Generator) -> Masked:
-        """`kind`: random, words or names."""
+        """Mask a batch.
+
+        Parameters:
+            ids: [rows, length].
+            kind: `random` (sub-words), `words` (whole words) or `names` (capitalised words more often).
+            generator: source of the random numbers, on the device of `ids`.
+        """
         special = self.vocabulary.special[ids]
         wait = self.waits(ids, special, kind, generator)
         first = wait.topk(self.count(ids.shape[1]), largest=False, sorted=False)
@@ -65,7 +73,7 @@ class Masker:
         )
 
     def waits(self, ids: Tensor, special: Tensor, kind: str, generator: torch.Generator) -> Tensor:
-        """How long each place waits; for ever where nothing is to be evaluate."""
+        """Waiting time of each position; infinite for special tokens."""
         wait = torch.empty(ids.shape, device=ids.device).exponential_(generator=generator)
         if kind != "random":
             begin = first_places(ids, special, self.vocabulary.starts_word)
@@ -76,7 +84,7 @@ class Masker:
 
 
 def first_places(ids: Tensor, special: Tensor, starts_word: Tensor) -> Tensor:
-    """[rows, length]: where the word of each sub-word begins; a row may begin inside a word."""
+    """[rows, length]: position of the first sub-word of each word; a row may begin inside a word."""
     starts = starts_word[ids] | special
     starts[:, 1:] |= special[:, :-1]
     starts[:, 0] = True
@@ -85,7 +93,18 @@ def first_places(ids: Tensor, special: Tensor, starts_word: Tensor) -> Tensor:
 
 
 def masker(tokenizer: Any, share: float, names: float, device: torch.device) -> Masker:
+    """Return the masker for a tokenizer.
+
+    Parameters:
+        tokenizer: a fast tokenizer.
+        share: share of the sub-words of a row that are masked.
+        names: factor by which capitalised words are masked more often.
+        device: the device of the batches.
+
+    Raises:
+        ModelError: the tokenizer has no mask token.
+    """
     if tokenizer.mask_token_id is None:
         raise ModelError("the tokenizer has no mask token, so it cannot be used for masked-LM training")
-    found = vocabulary(tokenizer, device)
-    return Masker(found, int(tokenizer.mask_token_id), (~found.special).nonzero().flatten(), share, names)
+    entries = vocabulary(tokenizer, device)
+    return Masker(entries, int(tokenizer.mask_token_id), (~entries.special).nonzero().flatten(), share, names)

@@ -1,4 +1,4 @@
-"""What is learned: to guess what was masked, and, from a teacher, what it would have evaluate and thought."""
+"""The losses of pre-training: masked language modelling, and distillation from a teacher."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from roster.pretraining.pruning import evenly
 from roster.pretraining.settings import PretrainingSettings
 
 RELATION_ROWS = 4
-"""Attention relations are compared on one row in so many: each has as many numbers as its length squared."""
+"""Attention relations are compared on one of so many rows, because their size is the square of the length."""
 
 
 @dataclass(frozen=True)
 class LossWeights:
-    """How much each loss counts."""
+    """Weights of the losses; `guess` is the masked-LM loss."""
 
     guess: float = 1.0
     imitate: float = 0.0
@@ -29,15 +29,16 @@ class LossWeights:
 
     @classmethod
     def of(cls, settings: PretrainingSettings) -> LossWeights:
+        """Return the weights in the settings; without a teacher only that of the masked-LM loss."""
         if not settings.teacher:
             return cls(settings.guess)
         return cls(settings.guess, settings.imitate, settings.hidden, settings.relations)
 
 
 class PretrainingObjective(nn.Module):
-    """The student, the maps from its states to the teacher's, and the loss of a batch.
+    """The student, the linear maps from its hidden states to the teacher's, and the loss of a batch.
 
-    The teacher is no part of it: its weights are neither trained nor kept.
+    The teacher is not a submodule: its weights are neither trained nor saved.
     """
 
     def __init__(
@@ -57,10 +58,10 @@ class PretrainingObjective(nn.Module):
         if weights.relations and teacher is not None:
             check_relations(student, teacher)
         self.every = every_layer or bool(weights.relations)
-        self._teacher = [teacher]  # in a list, so that torch does not take it for a part
+        self._teacher = [teacher]  # in a list, so that torch does not register it as a submodule
 
     def forward(self, ids: Tensor, places: Tensor, targets: Tensor) -> Tensor:
-        """[5]: the whole loss, then each of its parts, unweighted, as means over what they compare."""
+        """[5]: the weighted total, then each loss unweighted, as a mean over what it compares."""
         w, teacher = self.weights, self._teacher[0]
         states = self.student.states(ids, self.every)
         targets = targets.flatten()
@@ -74,35 +75,35 @@ class PretrainingObjective(nn.Module):
             guess = wrong / (targets != IGNORED).sum().clamp(min=1)
         if teacher is not None:
             with torch.no_grad():
-                told = teacher.states(ids, self.every)
-                wanted = teacher.logits(told[-1], places).float() if w.imitate else None
+                teacher_states = teacher.states(ids, self.every)
+                wanted = teacher.logits(teacher_states[-1], places).float() if w.imitate else None
             if wanted is not None and logits is not None:
                 imitate = divergence(wanted, logits, targets != IGNORED)
             if self.pairs:
                 hidden = torch.stack(
                     [
-                        distance(project(states[mine]), told[theirs])
+                        distance(project(states[mine]), teacher_states[theirs])
                         for project, (mine, theirs) in zip(self.maps, self.pairs, strict=True)
                     ]
                 ).mean()
             if w.relations:
                 part = slice(None, max(1, len(ids) // RELATION_ROWS))
                 with torch.no_grad():
-                    theirs = teacher.relation_parts(told[-2][part])
+                    theirs = teacher.relation_parts(teacher_states[-2][part])
                 mine = self.student.relation_parts(states[-2][part])
                 heads = self.student.config.num_attention_heads
                 relations = torch.stack(
                     [relation_loss(m, t, heads) for m, t in zip(mine, theirs, strict=True)]
                 ).mean()
-        whole = w.guess * guess + w.imitate * imitate + w.hidden * hidden + w.relations * relations
-        return torch.stack([whole, guess.detach(), imitate.detach(), hidden.detach(), relations.detach()])
+        total = w.guess * guess + w.imitate * imitate + w.hidden * hidden + w.relations * relations
+        return torch.stack([total, guess.detach(), imitate.detach(), hidden.detach(), relations.detach()])
 
 
 PARTS = ("loss", "guess", "imitate", "hidden", "relations")
 
 
 def layer_pairs(student: SplitMaskedLM, teacher: SplitMaskedLM, every_layer: bool) -> list[tuple[int, int]]:
-    """Which states are compared: numbers in the two lists of states (0: embeddings), or the last ones."""
+    """The hidden states that are compared, as indices of student and teacher (0: embeddings)."""
     if not every_layer:
         return [(-1, -1)]
     mine, theirs = student.config.num_hidden_layers, teacher.config.num_hidden_layers
@@ -112,32 +113,32 @@ def layer_pairs(student: SplitMaskedLM, teacher: SplitMaskedLM, every_layer: boo
 
 
 def check_relations(student: SplitMaskedLM, teacher: SplitMaskedLM) -> None:
-    """Both must have queries, keys and values to compare, in as many parts as the student has heads."""
+    """Raise an error if the attention relations of two models cannot be compared."""
     for model in (student, teacher):
         model.relation_modules()
     heads, width = student.config.num_attention_heads, teacher.config.hidden_size
     if width % heads:
         raise ConfigError(
-            f"'relations' are compared in as many parts as the student has heads, but {heads} heads do not "
-            f"divide the teacher's width, {width}; give other 'heads', or set 'relations' to 0"
+            f"'relations' need a number of student heads ({heads}) that divides the width of the teacher "
+            f"({width}); change 'heads', or set 'relations' to 0"
         )
 
 
 def divergence(wanted: Tensor, logits: Tensor, counts: Tensor) -> Tensor:
-    """How far the student's distributions are from the teacher's (Kullback-Leibler): mean of what counts."""
+    """Kullback-Leibler divergence of the student's distributions from the teacher's, mean where `counts`."""
     p, q = wanted.log_softmax(-1), logits.log_softmax(-1)
     each = (p.exp() * (p - q)).sum(-1)
     return (each * counts).sum() / counts.sum().clamp(min=1)
 
 
 def distance(mine: Tensor, theirs: Tensor) -> Tensor:
-    """One less the cosine, mean over all places."""
+    """One minus the cosine similarity, mean over all positions."""
     return 1 - F.cosine_similarity(mine.float(), theirs.float(), dim=-1).mean()
 
 
 def relation_loss(mine: Tensor, theirs: Tensor, heads: int) -> Tensor:
-    """How differently two models relate places to each other (MiniLM): the divergence of the softmax of the
-    scaled products of all pairs of places, in `heads` parts of the vectors."""
+    """Divergence of the attention relations (MiniLM): softmax of the scaled products of all pairs of
+    positions, in `heads` parts of the vectors."""
     p, q = (_relations(x, heads) for x in (theirs, mine))
     return (p.exp() * (p - q)).sum(-1).mean()
 

@@ -1,9 +1,8 @@
 """Recentre and scale the last hidden states of a masked LM; its outputs are unchanged.
 
-Nothing in masked-LM training or in learning from a teacher's angles decides how large the last states are, or
-around what they lie. A fresh head feels it: with small differences between large states it learns slowly, and
-from seed to seed differently. Both can be chosen freely afterwards, because the states come out of a norm and
-go into a linear layer:
+Neither the masked-LM loss nor the cosine distance to a teacher determines the mean and the scale of the last
+hidden states. A new head on small differences around a large mean learns slowly, and varies between seeds.
+Mean and scale can be chosen afterwards, because the states come from a layer norm and go into a linear layer:
 
     h' = c (h - m)        with the norm's scale and shift, and        W h + b = (W / c) h' + (b + W m)
 """
@@ -17,13 +16,21 @@ from roster.model.bert_layout import NotStackableError, layer_modules, shape_of
 from roster.pretraining.masked_lm import SplitMaskedLM
 
 SPREAD = 0.5
-"""Root mean square of what the last states differ from their mean by; a base-sized encoder has about 0.4."""
+"""Root mean square deviation of the last states from their mean; about 0.4 in an encoder of base size."""
 
 
 @torch.no_grad()
 def recentre(model: SplitMaskedLM, states: Tensor) -> float | None:
-    """Changes a model's weights, given last states of it [n, width]; the factor, or None where it cannot be
-    done: only of BERT's kin we know that a norm comes last and that its head begins with a linear layer."""
+    """Recentre and scale the last hidden states of a model, in place.
+
+    Parameters:
+        model: the weights of its last layer norm and of the first linear layer of its head are changed.
+        states: last hidden states of the model on some text, [n, width].
+
+    Returns:
+        The factor; None if nothing was changed, because the model is not BERT-like (a layer norm last, a head
+        that begins with a linear layer) or the states do not vary.
+    """
     try:
         last = shape_of(model.config).layers - 1
     except NotStackableError:

@@ -1,7 +1,7 @@
-"""A tokenised corpus as batches of packed rows: every row full, nothing padded, documents one after another.
+"""A tokenised corpus as batches of packed sequences: documents follow one another, without padding.
 
-Which rows a step has follows from the seed and the number of the step alone, so a training can go on from
-any step. Every pass cuts the text at other places.
+The rows of a step depend only on the seed and on the number of the step, so that training can resume at any
+step. Every epoch splits the text at other positions.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from roster.errors import DataError
 from roster.pretraining.prefetch import prefetch
 
 ON_DEVICE = 0.25
-"""A corpus lies on the GPU if it takes no more than this share of the memory that is free there."""
+"""The corpus is kept on the GPU if it takes no more than this share of the free memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class PackedSequences:
-    """`tokens`: all sub-words; a row is `prefix`, as many of them as fit into `length`, and `suffix`."""
+    """Rows of `length` ids: `prefix`, as many of the `tokens` as fit, and `suffix`."""
 
     tokens: np.ndarray
     length: int
@@ -38,41 +38,41 @@ class PackedSequences:
         if self.rows < 1:
             raise DataError(
                 f"the text has {len(self.tokens)} sub-words, fewer than one sequence of {self.length}; "
-                "give more text or a smaller 'length'"
+                "use more text or a smaller 'length'"
             )
 
     @property
-    def room(self) -> int:
+    def content_length(self) -> int:
         return self.length - len(self.prefix) - len(self.suffix)
 
     @property
     def rows(self) -> int:
-        """Of one pass: the last, incomplete row and what a shifted beginning may cost are left out."""
-        return max(len(self.tokens) // self.room - 1, int(len(self.tokens) >= self.room))
+        """Rows per epoch, without the incomplete last row, and without one row for the shifted start."""
+        return max(len(self.tokens) // self.content_length - 1, int(len(self.tokens) >= self.content_length))
 
     @property
     def steps(self) -> int:
-        """Of one pass."""
+        """Steps per epoch."""
         return max(1, self.rows // self.batch)
 
     def starts(self, step: int) -> np.ndarray:
-        """Where the rows of a step begin in the text."""
+        """Return the index of the first token of each row of a step."""
         epoch, place = divmod(step, self.steps)
         shift, order = self._epoch(epoch)
         chosen = order[place * self.batch : (place + 1) * self.batch]
-        if len(chosen) < self.batch:  # less text than one batch
+        if len(chosen) < self.batch:  # the text is shorter than one batch
             chosen = np.resize(chosen, self.batch)
-        return shift + chosen.astype(np.int64) * self.room
+        return shift + chosen.astype(np.int64) * self.content_length
 
-    @lru_cache(maxsize=2)  # noqa: B019 - one object lives as long as the training
+    @lru_cache(maxsize=2)  # noqa: B019 - there is one object, for the whole training
     def _epoch(self, epoch: int) -> tuple[int, np.ndarray]:
         rng = np.random.default_rng([self.seed, epoch])
-        spare = len(self.tokens) - self.rows * self.room
-        return int(rng.integers(min(spare, self.room) + 1)), rng.permutation(self.rows)
+        spare = len(self.tokens) - self.rows * self.content_length
+        return int(rng.integers(min(spare, self.content_length) + 1)), rng.permutation(self.rows)
 
     @cached_property
     def resident(self) -> Tensor | None:
-        """All sub-words on the GPU, if they fit."""
+        """All tokens on the GPU, if they fit."""
         if self.device.type != "cuda":
             return None
         free, _ = torch.cuda.mem_get_info(self.device)
@@ -81,15 +81,15 @@ class PackedSequences:
         return torch.from_numpy(self.tokens.astype(np.int32)).to(self.device)
 
     def take(self, starts: np.ndarray) -> Tensor:
-        """[rows, length], int64, on the device."""
+        """Return the rows that begin at `starts`: [rows, length], int64, on the device."""
         inner: Tensor
         if self.resident is not None:
             begin = torch.from_numpy(starts).to(self.device, non_blocking=True)
-            places = begin[:, None] + torch.arange(self.room, device=self.device)
+            places = begin[:, None] + torch.arange(self.content_length, device=self.device)
             inner = self.resident[places].long()
         else:
-            found = np.stack([self.tokens[at : at + self.room] for at in starts]).astype(np.int64)
-            inner = torch.from_numpy(found)
+            rows = np.stack([self.tokens[at : at + self.content_length] for at in starts]).astype(np.int64)
+            inner = torch.from_numpy(rows)
             if self.device.type == "cuda":
                 inner = inner.pin_memory()
             inner = inner.to(self.device, non_blocking=True)

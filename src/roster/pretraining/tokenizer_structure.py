@@ -11,26 +11,30 @@ from roster.files import fingerprint
 
 
 def structure_of(tokenizer: Any) -> dict[str, Any]:
-    """What `tokenizer.json` would hold, without the cutting and filling up that the last call asked for."""
+    """Return the content of `tokenizer.json`, without truncation and padding.
+
+    Raises:
+        ModelError: the tokenizer is not a fast one, or cannot be saved.
+    """
     if not getattr(tokenizer, "is_fast", False):
-        raise ModelError(f"{type(tokenizer).__name__} is not a fast tokenizer, which this needs")
+        raise ModelError(f"{type(tokenizer).__name__} is not a fast tokenizer")
     try:
         structure: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())
-    except Exception as error:  # the tokenizers library knows only this one
-        raise ModelError(f"the tokenizer has parts that cannot be saved ({error})") from None
+    except Exception as error:  # the tokenizers library raises no other type
+        raise ModelError(f"the tokenizer cannot be saved ({error})") from None
     return structure | {"truncation": None, "padding": None}
 
 
 def tokenizer_fingerprint(tokenizer: Any) -> str:
-    """Changes when the tokenizer gives other numbers to a text, or other names to its special tokens."""
+    """Return a fingerprint of the ids that a tokenizer assigns, and of its special tokens."""
     return fingerprint(structure_of(tokenizer), tokenizer.special_tokens_map)
 
 
 def plain_backend(tokenizer: Any) -> Any:
-    """A copy that gives all sub-words of a text: nothing cut, nothing filled up, no text a special token."""
+    """Return a copy of the backend without truncation and padding, and without special tokens in texts."""
     from tokenizers import Tokenizer
 
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # or it warns in every process that is forked
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # otherwise it warns in every forked process
     backend = Tokenizer.from_str(json.dumps(structure_of(tokenizer)))
     backend.encode_special_tokens = True
     return backend

@@ -16,22 +16,28 @@ from roster.errors import ConfigError, RosterError
 ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CONTINUES = "##"
-SPELLED = 0.9999
-"""The share of a text's characters that a WordPiece vocabulary spells; words with rarer ones are unknown."""
+COVERAGE = 0.9999
+"""Share of the characters of a text that a WordPiece vocabulary covers; words with rarer ones are unknown."""
 
 ALWAYS = string.ascii_letters + string.digits
-"""Texts in every script hold some of these; and by them `word_marks` tells how words begin."""
+"""Characters that every vocabulary has: they occur in texts of every script, and `word_marks` needs them."""
 
 
 def train_tokenizer(documents: Iterable[str], size: int, kind: str = "bpe") -> Any:
-    """A cased tokenizer of `size` entries (fewer where the text has no more), the same for the same text.
+    """Train a cased tokenizer. The same text gives the same tokenizer.
 
-    `bpe`: RoBERTa's byte-level one, which spells everything. `wordpiece`: BERT's; words with characters
-    that hardly occur in the text are unknown to it.
+    Parameters:
+        documents: the text.
+        size: number of entries; fewer if the text does not have as many.
+        kind: `bpe` (byte level, as RoBERTa: no unknown words) or `wordpiece` (as BERT: words with very rare
+            characters are unknown).
+
+    Raises:
+        ConfigError: the size is too small, or the kind is unknown.
     """
     if kind not in TRAINED:
-        raise ConfigError(f"unknown kind of vocabulary {kind!r}; known are {', '.join(TRAINED)}")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # or it warns in every process that is forked
+        raise ConfigError(f"unknown type of vocabulary {kind!r}; expected one of {', '.join(TRAINED)}")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # otherwise it warns in every forked process
     return TRAINED[kind](documents, size)
 
 
@@ -40,7 +46,7 @@ def _train_bpe(documents: Iterable[str], size: int) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    _demand(size, len(ROBERTA) + len(alphabet), "the 256 bytes")
+    _check_size(size, len(ROBERTA) + len(alphabet), "the 256 bytes")
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     tokenizer.decoder = decoders.ByteLevel()
@@ -68,15 +74,15 @@ def _train_wordpiece(documents: Iterable[str], size: int) -> Any:
     from transformers import PreTrainedTokenizerFast
 
     normalizer = normalizers.BertNormalizer(clean_text=True, strip_accents=False, lowercase=False)
-    learner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    learner.normalizer, learner.pre_tokenizer = normalizer, pre_tokenizers.BertPreTokenizer()
-    with _spool() as lines:
+    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    trained.normalizer, trained.pre_tokenizer = normalizer, pre_tokenizers.BertPreTokenizer()
+    with _temporary_file() as lines:
         characters = _alphabet(_count_characters(documents, lines.write), normalizer)
         lines.seek(0)
         first = [*BERT, *characters, *(CONTINUES + character for character in characters)]
-        _demand(size, len(first), f"{len(characters)} characters (first in a word, and later)")
-        # Without the characters among the special tokens, their numbers, and the order of merges that are
-        # equally frequent with them, would depend on the order of a hash table.
+        _check_size(size, len(first), f"{len(characters)} characters (first in a word, and later)")
+        # If the characters were no special tokens, their ids, and the order of merges of equal frequency,
+        # would depend on the order of a hash table.
         trainer = trainers.WordPieceTrainer(
             vocab_size=size,
             min_frequency=2,
@@ -86,12 +92,12 @@ def _train_wordpiece(documents: Iterable[str], size: int) -> Any:
             continuing_subword_prefix=CONTINUES,
             show_progress=False,
         )
-        learner.train_from_iterator(lines, trainer)
+        trained.train_from_iterator(lines, trainer)
     pad, unk, cls, sep, mask = BERT
     tokenizer = Tokenizer(
-        models.WordPiece(learner.get_vocab(), unk_token=unk, continuing_subword_prefix=CONTINUES)
+        models.WordPiece(trained.get_vocab(), unk_token=unk, continuing_subword_prefix=CONTINUES)
     )
-    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, learner.pre_tokenizer
+    tokenizer.normalizer, tokenizer.pre_tokenizer = normalizer, trained.pre_tokenizer
     tokenizer.decoder = decoders.WordPiece(CONTINUES, cleanup=False)
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{cls} $A {sep}",
@@ -108,27 +114,28 @@ TRAINED: dict[str, Callable[[Iterable[str], int], Any]] = {"bpe": _train_bpe, "w
 
 
 @contextmanager
-def _spool() -> Iterator[IO[str]]:
-    """A nameless file for text that is read twice."""
+def _temporary_file() -> Iterator[IO[str]]:
+    """A temporary file for text that is read twice."""
     try:
         with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as file:
             yield file
     except OSError as error:
         raise RosterError(
             f"cannot write the text to the temporary folder {tempfile.gettempdir()}: {error.strerror}; "
-            "name another one in the environment variable TMPDIR"
+            "set the environment variable TMPDIR to another folder"
         ) from error
 
 
-def _demand(size: int, least: int, what: str) -> None:
+def _check_size(size: int, least: int, what: str) -> None:
     if size < least:
         raise ConfigError(
-            f"a vocabulary of {size} entries cannot hold {what} and the special tokens; the least is {least}"
+            f"a vocabulary of {size} entries is too small for {what} and the special tokens; "
+            f"use at least {least}"
         )
 
 
 def _count_characters(documents: Iterable[str], write: Callable[[str], Any]) -> np.ndarray:
-    """How often each code point occurs. The text is written on, since it may not be there a second time."""
+    """Count code points, and write the text on, because an iterator can be read only once."""
     counts = np.zeros(0x110000, np.int64)
     for document in documents:
         write(document + "\n")
@@ -138,9 +145,9 @@ def _count_characters(documents: Iterable[str], write: Callable[[str], Any]) -> 
 
 
 def _alphabet(counts: np.ndarray, normalizer: Any) -> list[str]:
-    """`ALWAYS`, and the most frequent characters that make up `SPELLED` of what the normaliser leaves."""
+    """`ALWAYS`, and the most frequent characters, up to `COVERAGE` of the normalised text."""
     codes = [code for code in np.flatnonzero(counts).tolist() if normalizer.normalize_str(chr(code)).strip()]
     codes.sort(key=lambda code: (-counts[code], code))
     running = np.cumsum(counts[codes])
-    kept = codes[: np.searchsorted(running, SPELLED * running[-1]) + 1] if codes else []
+    kept = codes[: np.searchsorted(running, COVERAGE * running[-1]) + 1] if codes else []
     return sorted({*map(chr, kept), *ALWAYS})

@@ -1,9 +1,9 @@
 """A corpus as token ids on disk: tokenised once on all cores, then mapped into memory.
 
-Paragraphs are tokenised by themselves, each after a space, the way `WordEncoder` gives sentences to the
-tokenizer; so a word has the same sub-words at the start of a line as anywhere else, and there are no
-tokens for line ends. A separator follows each document. A text that spells a special token does not mean
-it: the ids hold no special tokens but separators and the unknown one.
+Each paragraph is tokenised separately, after a space, as `WordEncoder` does with sentences; so a word has
+the same sub-words at the start of a line as anywhere else, and there are no tokens for line ends. A
+separator follows each document. Text that looks like a special token is not one: the ids have no special
+tokens except separators and the unknown token.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from roster.backbone.alignment import Specials
 from roster.errors import ConfigError, DataError
 from roster.files import atomic_folder, write_json
-from roster.pretraining.documents import place
+from roster.pretraining.documents import split_position
 from roster.pretraining.prefetch import prefetch
 from roster.pretraining.tokenizer_structure import plain_backend
 from roster.progress import bar
@@ -30,15 +30,15 @@ from roster.progress import bar
 FACTS = "tokens.json"
 TRAIN, VALID = "train.bin", "valid.bin"
 BATCH = 4 << 20
-"""Characters that are tokenised at a time."""
+"""Characters tokenised at a time."""
 
 COPIED = 1 << 24
-AGAIN = "delete the folder, and the text is tokenised again"
+REMEDY = "delete the folder to tokenise the text again"
 
 
 @dataclass(frozen=True)
 class TokenStatistics:
-    """What `tokens.json` says of the two files beside it."""
+    """Content of `tokens.json`: the type and the sizes of the two files beside it, and counts."""
 
     dtype: str
     train: int
@@ -52,7 +52,7 @@ class TokenStatistics:
 
 @dataclass(frozen=True)
 class TokenisedCorpus:
-    """Ids of the documents to learn from, and of those kept apart, each followed by a separator."""
+    """Token ids of the training and of the validation documents, each followed by a separator."""
 
     train: np.ndarray
     valid: np.ndarray
@@ -60,7 +60,11 @@ class TokenisedCorpus:
 
     @classmethod
     def load(cls, folder: str | Path) -> TokenisedCorpus:
-        """Mapped from the files that `tokenise` wrote; nothing is read before it is needed."""
+        """Map the files that `tokenise` wrote into memory.
+
+        Raises:
+            DataError: a file is missing or damaged.
+        """
         folder = Path(folder)
         facts = _read_facts(folder / FACTS)
         return cls(
@@ -79,15 +83,26 @@ def tokenise(
     valid_share: float,
     log: Callable[[str], None] | None = None,
 ) -> TokenisedCorpus:
-    """Writes all documents as ids, followed by `separator`, to `folder`, which is whole or not there.
+    """Write the token ids of all documents to a folder.
 
-    The `valid_share` of the documents whose text `held_out` picks goes to `valid.bin`, the rest to
-    `train.bin`. Neither is left empty where there are two documents: if need be, the document that came
-    nearest to the other side goes there. A document without tokens is left out.
+    Of two or more documents each split gets at least one: if need be, the document whose hash is nearest
+    to the border moves. A document without tokens is left out.
+
+    Parameters:
+        documents: the texts.
+        tokenizer: a fast tokenizer.
+        folder: where to write; complete when the function returns, otherwise absent.
+        separator: the id that follows each document.
+        valid_share: share of the documents for validation; `held_out` selects them.
+        log: called with a line about the counts and the time.
+
+    Raises:
+        ConfigError: the share is not in [0, 1).
+        DataError: the text has no tokens.
     """
     if not 0 <= valid_share < 1:
         raise ConfigError(
-            f"the share of documents kept apart must be at least 0 and below 1, not {valid_share}"
+            f"the share of validation documents must be at least 0 and below 1, not {valid_share}"
         )
     began = time.perf_counter()
     stream = _Stream(tokenizer)
@@ -99,7 +114,7 @@ def tokenise(
         (part / VALID).open("wb") as valid_file,
         bar(description="tokenising", unit="document") as progress,
     ):
-        train, valid = _Side(train_file, dtype, last=False), _Side(valid_file, dtype, last=True)
+        train, valid = _SplitWriter(train_file, dtype, last=False), _SplitWriter(valid_file, dtype, last=True)
         for batch, ids, lengths in stream.batches(documents):
             progress.update(len(lengths))
             totals["characters"] += batch.characters
@@ -109,11 +124,11 @@ def tokenise(
             starts = np.cumsum(lengths) - lengths
             for where, start, length in zip(batch.places, starts.tolist(), lengths.tolist(), strict=True):
                 if length:
-                    side = valid if where < valid_share else train
-                    side.add(np.append(narrow[start : start + length], dtype.type(separator)), where)
+                    writer = valid if where < valid_share else train
+                    writer.add(np.append(narrow[start : start + length], dtype.type(separator)), where)
         documents_seen = train.documents + valid.documents
         if documents_seen == 0:
-            raise DataError("the text has no tokens: it is empty, or this tokenizer drops all its characters")
+            raise DataError("the text has no tokens: it is empty, or the tokenizer drops all its characters")
         if not train.documents:
             valid.move_to(train, part / VALID)
         elif not valid.documents and valid_share > 0 and documents_seen > 1:
@@ -131,13 +146,13 @@ def tokenise(
         seconds = time.perf_counter() - began
         log(
             f"tokenised {documents_seen:,} documents ({facts.words:,} words) in {seconds:.0f} s: "
-            f"{facts.train:,} tokens to learn from, {facts.valid:,} kept apart"
+            f"{facts.train:,} tokens for training, {facts.valid:,} for validation"
         )
     return TokenisedCorpus.load(folder)
 
 
 def token_counts(documents: Iterable[str], tokenizer: Any, characters: int) -> np.ndarray:
-    """How often each id occurs in the first documents, up to about so many characters in all."""
+    """Count the occurrences of each token id in the first documents, about `characters` characters in all."""
     stream = _Stream(tokenizer)
     counts = np.zeros(stream.size, np.int64)
     for _, ids, _ in stream.batches(_first(documents, characters)):
@@ -147,7 +162,7 @@ def token_counts(documents: Iterable[str], tokenizer: Any, characters: int) -> n
 
 @dataclass(frozen=True)
 class _Batch:
-    """Documents to be tokenised together."""
+    """Documents that are tokenised together; `places` are their hashes, which select the split."""
 
     paragraphs: list[str]
     sizes: list[int]  # the number of paragraphs of each document
@@ -157,15 +172,15 @@ class _Batch:
 
 
 class _Stream:
-    """Documents to ids, on all cores; the next batch is read while one is tokenised."""
+    """Tokenises documents on all cores; the next batch is read in the meantime."""
 
     def __init__(self, tokenizer: Any):
         self._backend = plain_backend(tokenizer)
         self.size = 1 + max(tokenizer.get_vocab().values())
-        specials = Specials.of(copy.deepcopy(tokenizer))  # asking switches truncation and padding off
+        specials = Specials.of(copy.deepcopy(tokenizer))  # this turns off truncation and padding
         self.unknown = specials.unknown
-        self._meaning = np.arange(self.size)
-        self._meaning[list(specials.numbers)] = specials.unknown
+        self._mapping = np.arange(self.size)
+        self._mapping[list(specials.numbers)] = specials.unknown
 
     def batches(self, documents: Iterable[str]) -> Iterator[tuple[_Batch, np.ndarray, np.ndarray]]:
         """For each batch: the ids of all its documents, and how many of them each document has."""
@@ -174,14 +189,14 @@ class _Stream:
             counts = np.fromiter(map(len, found), np.int64, len(found))
             ids = np.fromiter(chain.from_iterable(one.ids for one in found), np.int64, int(counts.sum()))
             firsts = np.cumsum([0, *batch.sizes[:-1]])
-            yield batch, self._meaning[ids], np.add.reduceat(counts, firsts)
+            yield batch, self._mapping[ids], np.add.reduceat(counts, firsts)
 
 
-class _Side:
-    """One of the two files while it is written.
+class _SplitWriter:
+    """Writes the file of one split.
 
-    It remembers the document nearest to the border with the other side: in `train` (`last` false) the one
-    with the least place, in `valid` the one with the greatest.
+    It remembers the document nearest to the border with the other split: in `train` (`last` false) the one
+    with the smallest hash, in `valid` the one with the largest.
     """
 
     def __init__(self, file: IO[bytes], dtype: np.dtype[Any], *, last: bool):
@@ -195,8 +210,8 @@ class _Side:
         self.tokens += len(ids)
         self.file.write(ids.data)
 
-    def move_to(self, other: _Side, path: Path) -> None:
-        """The nearest document leaves this side, whose file is at `path`, for the other."""
+    def move_to(self, other: _SplitWriter, path: Path) -> None:
+        """Move the nearest document from this split, whose file is at `path`, to the other."""
         where, start, length = self.nearest
         self.file.flush()
         width = self.dtype.itemsize
@@ -219,11 +234,11 @@ def _batches(documents: Iterable[str]) -> Iterator[_Batch]:
     places: list[float] = []
     characters = words = 0
     for document in documents:
-        # Without a character, a paragraph still stands for its document.
+        # An empty paragraph still counts, so that its document has one.
         lines = [f" {line}" for line in document.split("\n")]
         paragraphs += lines
         sizes.append(len(lines))
-        places.append(place(document))
+        places.append(split_position(document))
         characters += len(document)
         words += len(document.split())
         if characters >= BATCH:
@@ -246,11 +261,11 @@ def _read_facts(path: Path) -> TokenStatistics:
         found = json.loads(path.read_text(encoding="utf-8"))
         facts = TokenStatistics(**found)
     except FileNotFoundError as error:
-        raise DataError(f"no such file; {AGAIN}", path=path) from error
+        raise DataError(f"no such file; {REMEDY}", path=path) from error
     except (OSError, ValueError, TypeError) as error:
-        raise DataError(f"it does not describe tokens ({error}); {AGAIN}", path=path) from error
+        raise DataError(f"not a description of tokens ({error}); {REMEDY}", path=path) from error
     if facts.dtype not in ("<u2", "<u4"):
-        raise DataError(f"unknown dtype {facts.dtype!r}; {AGAIN}", path=path)
+        raise DataError(f"unknown dtype {facts.dtype!r}; {REMEDY}", path=path)
     return facts
 
 
@@ -258,10 +273,10 @@ def _mapped(path: Path, dtype: str, count: int) -> np.ndarray:
     try:
         size = path.stat().st_size
         if size != count * np.dtype(dtype).itemsize:
-            raise DataError(f"it has {size} bytes, and {FACTS} says {count} tokens; {AGAIN}", path=path)
+            raise DataError(f"{size} bytes do not match the {count} tokens in {FACTS}; {REMEDY}", path=path)
         return np.memmap(path, dtype, "r") if count else _empty(dtype)
     except FileNotFoundError as error:
-        raise DataError(f"no such file; {AGAIN}", path=path) from error
+        raise DataError(f"no such file; {REMEDY}", path=path) from error
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from error
 

@@ -17,19 +17,30 @@ BYTE = re.compile(r"<0x[0-9A-F]{2}>")
 
 
 def reduce_vocabulary(tokenizer: Any, counts: np.ndarray, size: int) -> tuple[Any, np.ndarray]:
-    """A tokenizer of `size` entries, and for each of them its number in the old one, ascending.
+    """Reduce the vocabulary of a tokenizer.
 
-    `counts` says how often each old number occurs in a text that the vocabulary is to suit. Special and
-    added tokens stay, and all characters (or bytes), so that every text is spelled as before. The rest
-    goes by use; see `_bpe_order`, `_wordpiece_order` and `_unigram_order`. (A WordPiece vocabulary that
-    lacks a character by itself keeps the entries it occurs in, yet a longer word around it may become
-    unknown.)
+    Special and added tokens are kept, and all characters (or bytes), so that every text can still be encoded.
+    The other entries are kept by use: see `_bpe_order`, `_wordpiece_order` and `_unigram_order`. (If a
+    WordPiece vocabulary has no entry for a character alone, the entries with it are kept, but a longer word
+    around it may become unknown.)
+
+    Parameters:
+        tokenizer: a fast tokenizer.
+        counts: how often each id occurs in the text that the vocabulary is reduced for.
+        size: number of entries of the result.
+
+    Returns:
+        The tokenizer, and the old id of each of its entries, ascending.
+
+    Raises:
+        ModelError: the vocabulary is of an unknown type.
+        ConfigError: the size is too small.
     """
     structure = structure_of(tokenizer)
     model = structure["model"]
     if model.get("type") not in ORDERS:
         known = ", ".join(ORDERS)
-        raise ModelError(f"a vocabulary of the kind {model.get('type')} cannot be cut; known are {known}")
+        raise ModelError(f"a vocabulary of type {model.get('type')} cannot be reduced; known are {known}")
     fixed = {token["id"] for token in structure["added_tokens"]} | _named(structure["post_processor"])
     fixed.update(tokenizer.all_special_ids)
     if (unknown := _unknown(model)) is not None:
@@ -38,8 +49,8 @@ def reduce_vocabulary(tokenizer: Any, counts: np.ndarray, size: int) -> tuple[An
     fixed |= needed
     if size < len(fixed):
         raise ConfigError(
-            f"a vocabulary of {size} entries cannot hold the special tokens and all characters of this "
-            f"tokenizer; the least is {len(fixed)}"
+            f"a vocabulary of {size} entries is too small for the special tokens and all characters of this "
+            f"tokenizer; use at least {len(fixed)}"
         )
     chosen = [number for number in others if number not in fixed][: size - len(fixed)]
     kept = np.array(sorted(fixed.union(chosen)), np.int64)
@@ -47,11 +58,11 @@ def reduce_vocabulary(tokenizer: Any, counts: np.ndarray, size: int) -> tuple[An
 
 
 Order = tuple[set[int], list[int]]
-"""The entries without which some text cannot be spelled, and all entries, the most useful first."""
+"""The ids that are needed to encode every text, and all ids, the most useful first."""
 
 
 def _wordpiece_order(model: dict[str, Any], counts: np.ndarray) -> Order:
-    """By frequency. Needed is what has one character, and what cannot be spelled with such."""
+    """By frequency. Needed: entries of one character, and those whose characters are no entries."""
     vocabulary, prefix = model["vocab"], model["continuing_subword_prefix"]
 
     def pieces(entry: str) -> list[str]:
@@ -59,23 +70,23 @@ def _wordpiece_order(model: dict[str, Any], counts: np.ndarray) -> Order:
         bare = entry[len(prefix) :] if inner else entry
         return [prefix + c if inner or i else c for i, c in enumerate(bare)]
 
-    needed = _unspelled(vocabulary, pieces)
+    needed = _indivisible(vocabulary, pieces)
     return needed, sorted(vocabulary.values(), key=lambda number: (-counts[number], number))
 
 
 def _unigram_order(model: dict[str, Any], counts: np.ndarray) -> Order:
-    """By frequency. Needed are bytes, what has one character, and what cannot be spelled with such."""
+    """By frequency. Needed: bytes, entries of one character, and those whose characters are no entries."""
     vocabulary = {entry: number for number, (entry, _) in enumerate(model["vocab"])}
-    needed = _unspelled(vocabulary, list) | _byte_pieces(model, vocabulary)
+    needed = _indivisible(vocabulary, list) | _byte_pieces(model, vocabulary)
     return needed, sorted(vocabulary.values(), key=lambda number: (-counts[number], number))
 
 
 def _bpe_order(model: dict[str, Any], counts: np.ndarray) -> Order:
-    """By how often an entry is made while a text is tokenised, whether it stays or is merged further.
+    """By how often an entry is produced while a text is tokenised, also where it is merged further.
 
-    That is the number of sub-words that its merge saves. No entry is made more often than those it is
-    merged from, so every beginning of this order has with an entry also its parts. Needed is what no merge
-    makes: single characters and bytes.
+    That is the number of sub-words that its merge saves. No entry is produced more often than its parts, so
+    that every prefix of this order has with an entry also its parts. Needed: entries that no merge produces,
+    which are single characters and bytes.
     """
     vocabulary = model["vocab"]
     parts: dict[str, tuple[str, str]] = {}
@@ -106,8 +117,8 @@ ORDERS: dict[str, Callable[[dict[str, Any], np.ndarray], Order]] = {
 }
 
 
-def _unspelled(vocabulary: dict[str, int], pieces: Callable[[str], list[str]]) -> set[int]:
-    """Entries of one character, and those with a character that is no entry by itself."""
+def _indivisible(vocabulary: dict[str, int], pieces: Callable[[str], list[str]]) -> set[int]:
+    """Ids of entries of one character, and of those with a character that is no entry."""
     return {
         number
         for entry, number in vocabulary.items()
@@ -116,14 +127,14 @@ def _unspelled(vocabulary: dict[str, int], pieces: Callable[[str], list[str]]) -
 
 
 def _byte_pieces(model: dict[str, Any], vocabulary: dict[str, int]) -> set[int]:
-    """`<0x41>` and the like, with which some vocabularies spell characters that they do not have."""
+    """Ids of byte entries such as `<0x41>`, into which some vocabularies split characters they lack."""
     if not model.get("byte_fallback"):
         return set()
     return {number for entry, number in vocabulary.items() if BYTE.fullmatch(entry)}
 
 
 def _unknown(model: dict[str, Any]) -> int | None:
-    """The number that stands for what the model cannot spell."""
+    """The id of the unknown token."""
     if model["type"] == "Unigram":
         found: int | None = model.get("unk_id")
     else:
@@ -142,7 +153,7 @@ def _merged(model: dict[str, Any], left: str, right: str) -> str:
 
 
 def _renumbered(structure: dict[str, Any], kept: np.ndarray) -> dict[str, Any]:
-    """The tokenizer's structure with the entries `kept` alone, in this order."""
+    """The structure with only the entries `kept`, in this order."""
     structure = copy.deepcopy(structure)
     new = {old: number for number, old in enumerate(kept.tolist())}
     model = structure["model"]
@@ -171,7 +182,7 @@ def _renumbered(structure: dict[str, Any], kept: np.ndarray) -> dict[str, Any]:
 
 
 def _processors(processor: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
-    """A post-processor, or those it consists of."""
+    """A post-processor, or its parts."""
     if processor is not None and processor["type"] == "Sequence":
         for part in processor["processors"]:
             yield from _processors(part)
@@ -180,7 +191,7 @@ def _processors(processor: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
 
 
 def _named(processor: dict[str, Any] | None) -> set[int]:
-    """The numbers that a post-processor puts around a text."""
+    """The ids that a post-processor adds to a text."""
     found: set[int] = set()
     for part in _processors(processor):
         found.update(part[name][1] for name in ("sep", "cls") if name in part)
@@ -189,7 +200,7 @@ def _named(processor: dict[str, Any] | None) -> set[int]:
 
 
 def _with(tokenizer: Any, structure: dict[str, Any]) -> Any:
-    """A tokenizer like the given one, of another structure."""
+    """A copy of the tokenizer with another structure."""
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 

@@ -1,4 +1,4 @@
-"""A model under another vocabulary: every entry begins as the mean of the pieces it had in the old one."""
+"""Vocabulary transfer: the embedding of a new entry is the mean of its sub-words in the old vocabulary."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ROLES = ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "unk_t
 
 
 @torch.no_grad()
-def carry_over(model: Any, old: Any, new: Any) -> Any:
-    """`model`, which knows the entries of the tokenizer `old`, for those of `new`."""
+def transfer_vocabulary(model: Any, old: Any, new: Any) -> Any:
+    """Return a masked language model of the tokenizer `old` with the vocabulary of the tokenizer `new`."""
     config = copy.deepcopy(model.config)
     config.vocab_size = len(new)
     for name in ROLES:
@@ -41,10 +41,10 @@ def carry_over(model: Any, old: Any, new: Any) -> Any:
 
 
 def mapping(old: Any, new: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """Which old entries a new one is the mean of, as three flat lists: new entry, old entry, share of it.
+    """Return which old entries each new entry is the mean of, as flat tensors: new id, old id, weight.
 
-    Special tokens are mapped by their role, and what both vocabularies write the same way to itself: not
-    every entry is a piece of text, some are single bytes of one.
+    Special tokens are mapped by their role, and entries that both vocabularies share to themselves, because
+    some entries are single bytes and no text.
     """
     pieces = piece_finder(old)
     roles: dict[int, int] = {}
@@ -68,7 +68,7 @@ def mapping(old: Any, new: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def surfaces(tokenizer: Any) -> tuple[list[str], list[bool]]:
-    """What each entry looks like in a text, and whether it begins a word."""
+    """Return the text of each entry, and whether it begins a word."""
     opening, inner = word_marks(tokenizer)
     begins = vocabulary(tokenizer).starts_word.tolist()
     text = []
@@ -81,7 +81,7 @@ def surfaces(tokenizer: Any) -> tuple[list[str], list[bool]]:
 
 
 def piece_finder(tokenizer: Any) -> Callable[[str, bool], list[int]]:
-    """From a piece of text, at the beginning of a word or inside one, to entries of a tokenizer."""
+    """Return a function from a string, and whether it begins a word, to the ids of a tokenizer."""
     from tokenizers import pre_tokenizers
 
     opening, inner = word_marks(tokenizer)
@@ -106,7 +106,7 @@ def piece_finder(tokenizer: Any) -> Callable[[str, bool], list[int]]:
 
 
 def _greedy(piece: str, known: dict[str, int], mark: str) -> list[int]:
-    """The longest entries for the inside of a word, from left to right, as WordPiece finds them."""
+    """Longest-match-first ids for the inside of a word, as in WordPiece; empty if there are none."""
     found, start = [], 0
     while start < len(piece):
         end = next((e for e in range(len(piece), start, -1) if mark + piece[start:e] in known), None)
@@ -118,7 +118,7 @@ def _greedy(piece: str, known: dict[str, int], mark: str) -> list[int]:
 
 
 def by_entry(model: Any) -> list[str]:
-    """The names of the weights that have a row for each entry of the vocabulary."""
+    """Return the names of the weights that have a row for each entry of the vocabulary."""
     tables = [model.get_input_embeddings().weight, model.get_output_embeddings().weight]
     pointers = {table.data_ptr() for table in tables}
     size, inside = len(tables[0]), f"{model.base_model_prefix}."
@@ -132,7 +132,7 @@ def by_entry(model: Any) -> list[str]:
 
 
 def keep_positions(state: dict[str, Tensor], before: Any, after: Any) -> dict[str, Tensor]:
-    """RoBERTa counts positions from the number of its padding token; they move with it."""
+    """Shift the position embeddings of RoBERTa, which start at the id of the padding token, to the new id."""
     if before.model_type not in FROM_PADDING or before.pad_token_id == after.pad_token_id:
         return state
     shift = after.pad_token_id - before.pad_token_id
@@ -142,8 +142,8 @@ def keep_positions(state: dict[str, Tensor], before: Any, after: Any) -> dict[st
     }
 
 
-def cut_entries(model: Any, kept: Any) -> Any:
-    """The same model with only the `kept` entries of its vocabulary (numpy, old numbers), in this order."""
+def keep_entries(model: Any, kept: Any) -> Any:
+    """Return the model with only the `kept` entries of its vocabulary (old ids), in this order."""
     rows = torch.from_numpy(kept).long()
     config = copy.deepcopy(model.config)
     config.vocab_size = len(kept)

@@ -37,23 +37,23 @@ def test_the_table() -> None:
     assert found["vocabulary"] == "30,000 entries"
     assert found["parameters"].startswith("7.7 million")
     assert found["text"] == "9,876 words in 94 documents"
-    assert found["tokens"] == "12,345 to learn from, 678 kept apart"
+    assert found["tokens"] == "12,345 for training, 678 for validation"
     assert found["tokens seen"] == "3,840,000 in 2,000 steps"
     assert found["time"] == "5,000 s on cpu"
     assert (
         found["speed"] == "2,000,000 tokens/s, 31 % of the device's peak"
     )  # without the first, which warms up
-    assert found["kept apart"] == "loss 4.750, accuracy 0.456"
+    assert found["validation"] == "loss 4.750, accuracy 0.456"
     assert found["teacher"] == "some-teacher"
     assert found["made by"].endswith(roster.__version__)
     alone = facts(config, 1, PretrainingSettings(), "from nothing", TEXT, [point(3, 5.0)], "cpu")
     assert "teacher" not in alone
-    assert "kept apart" not in alone
+    assert "validation" not in alone
     text = card("my-model", found, settings, CURVE)
     assert text.startswith("# my-model\n")
     assert all(f"| {name} | {value} |" in text for name, value in found.items())
     assert "| 2,000 | 3,840,000 | 4.321 | 4.750 | .456 |" in text
-    assert "PackedSequences of 192, 20 % masked (mixed), batches of 256" in text
+    assert "Sequences of 192, 20 % masked (mixed), batches of 256" in text
     assert "](curve.svg)" in text
 
 

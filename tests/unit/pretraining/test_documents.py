@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from roster.errors import DataError
 from roster.pretraining import documents
-from roster.pretraining.documents import held_out, place, read_documents, source_fingerprint
+from roster.pretraining.documents import held_out, read_documents, source_fingerprint, split_position
 
 TEXT = "Ada met Bo.\nThey walked.\n\n\nThe río was wide.\n \t\nEnd"
 WANTED = ["Ada met Bo.\nThey walked.", "The río was wide.", "End"]
@@ -134,7 +134,7 @@ def test_damaged_packed_files(tmp_path: Path, pack: tuple) -> None:
         path = write(tmp_path / f"a.txt{pack[0]}", data)
         error = failure(path)
         assert error.path == str(path)
-        assert "cut or damaged" in str(error)
+        assert "truncated or damaged" in str(error)
 
 
 def test_nothing_to_read(tmp_path: Path) -> None:
@@ -148,15 +148,15 @@ def test_nothing_to_read(tmp_path: Path) -> None:
 
 @given(st.text(max_size=20), st.floats(0, 1))
 def test_the_text_alone_decides_which_side(text: str, share: float) -> None:
-    assert 0 <= place(text) < 1
-    assert held_out(text, share) == (place(text) < share) == held_out("".join(text), share)
+    assert 0 <= split_position(text) < 1
+    assert held_out(text, share) == (split_position(text) < share) == held_out("".join(text), share)
     assert not held_out(text, 0)
     assert held_out(text, 1)
 
 
 def test_the_share_kept_apart() -> None:
     # Fixed for all time: another hash would mix what older runs kept apart with what they learned from.
-    assert place("") == pytest.approx(0xB4B2797457A0A6E4 / 2**64, abs=1e-15)
+    assert split_position("") == pytest.approx(0xB4B2797457A0A6E4 / 2**64, abs=1e-15)
     found = sum(held_out(f"document {i}", 0.1) for i in range(5000))
     assert 430 < found < 570  # three standard deviations and a little
 
@@ -168,9 +168,9 @@ def test_the_fingerprint_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
         os.utime(tmp_path / folder / "a.txt", (1, 1))
         os.utime(tmp_path / folder / "b.txt", (1, 1))
     one, two = tmp_path / "one", tmp_path / "two"
-    for whole in (documents.WHOLE, 0):
-        monkeypatch.setattr(documents, "WHOLE", whole)
-        monkeypatch.setattr(documents, "SAMPLE", 10)
+    for whole in (documents.FULLY_HASHED, 0):
+        monkeypatch.setattr(documents, "FULLY_HASHED", whole)
+        monkeypatch.setattr(documents, "HASHED_BLOCK", 10)
         seen = [source_fingerprint([one])]
         assert source_fingerprint([two]) == seen[0]  # wherever it lies
         for position in (0, 155, 299):

@@ -87,7 +87,7 @@ def test_as_it_is(backbones: dict[str, Path], tokenizers: dict[str, Any]) -> Non
         ids = [2, 9, 30, 44, 3]
         torch.testing.assert_close(logits(start.model, ids), logits(load(backbones[kind]), ids))
         assert start.teacher is None
-        assert start.told == f"from {backbones[kind]}"
+        assert start.description == f"from {backbones[kind]}"
 
 
 def test_an_encoder_without_a_head(
@@ -97,7 +97,7 @@ def test_an_encoder_without_a_head(
     encoder.save_pretrained(tmp_path)
     tokenizers["wordpiece"].save_pretrained(tmp_path)
     start = build(PretrainingSettings(start=str(tmp_path)), tokenizers["wordpiece"], None)
-    assert "fresh masked-LM head" in start.told
+    assert "new masked-LM head" in start.description
     ids = torch.tensor([[2, 9, 30, 3]])
     with torch.no_grad():
         mine = start.model.eval().bert(input_ids=ids).last_hidden_state
@@ -111,7 +111,10 @@ def test_a_student_from_its_teacher(backbones: dict[str, Path], tokenizers: dict
     start = build(PretrainingSettings(teacher=folder, layers="1", width=16), tokenizers["bpe"], None)
     assert shape(start.teacher) == (2, 32, 2, 64)
     assert shape(start.model) == (1, 16, 1, 64)
-    assert start.told == f"from the weights of {folder}, cut to 1 layers x 16, 1 heads, feed-forward 64"
+    assert (
+        start.description
+        == f"from the weights of {folder}, pruned to 1 layers x 16, 1 heads, feed-forward 64"
+    )
     whole = build(PretrainingSettings(teacher=folder), tokenizers["bpe"], None)
     assert not {p.data_ptr() for p in whole.model.parameters()} & {
         p.data_ptr() for p in whole.teacher.parameters()
@@ -123,7 +126,7 @@ def test_a_student_from_its_teacher(backbones: dict[str, Path], tokenizers: dict
 def test_a_student_of_another_vocabulary(backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
     teacher, start = str(backbones["roberta"]), str(backbones["distilbert"])
     found = build(PretrainingSettings(teacher=teacher, start=start), tokenizers["bpe"], None)
-    assert "mapped to the teacher's vocabulary" in found.told
+    assert "transferred to the vocabulary of the teacher" in found.description
     assert found.model.config.model_type == "distilbert"
     assert found.model.config.vocab_size == found.teacher.config.vocab_size == len(tokenizers["bpe"])
     one, other = (tokenizers[kind].convert_tokens_to_ids(t) for kind, t in (("bpe", "Ġthe"),

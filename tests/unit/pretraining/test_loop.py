@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMaskedLM
 
+from roster.pretraining.evaluation import evaluate, validation_batches
 from roster.pretraining.folder import PretrainingFolder
 from roster.pretraining.loop import (
     EVALUATIONS,
@@ -23,9 +24,7 @@ from roster.pretraining.loop import (
     Progress,
     Trainer,
     budget,
-    evaluate,
     groups,
-    validation,
 )
 from roster.pretraining.masked_lm import SplitMaskedLM, set_dropout
 from roster.pretraining.masking import IGNORED, masker
@@ -77,16 +76,16 @@ def make(backbones: dict[str, Path], tokenizers: dict[str, Any], token_ids: Any)
 def run(
     trainer: Trainer,
     save: Callable[[], None] = lambda: None,
-    look: Callable[[], dict[str, float]] = dict,
+    scores: Callable[[], dict[str, float]] = dict,
     tick: Tick = lambda progress, share: None,
 ) -> list[dict[str, float]]:
     @contextmanager
-    def ticks() -> Iterator[Tick]:
+    def progress_bar() -> Iterator[Tick]:
         yield tick
 
-    told: list[dict[str, float]] = []
-    trainer.run(look=look, save=save, told=told.append, ticks=ticks)
-    return told
+    points: list[dict[str, float]] = []
+    trainer.run(evaluate=scores, save=save, report=points.append, progress_bar=progress_bar)
+    return points
 
 
 def weights(trainer: Trainer) -> dict[str, Tensor]:
@@ -198,16 +197,16 @@ def test_masks_by_turns(make: Make) -> None:
 @pytest.mark.parametrize(
     ("steps", "expected"), [(3, [0, 1, 2, 3]), (20, [*range(21)]), (60, [*range(0, 61, 3)])]
 )
-def test_looks(steps: int, expected: list[int], make: Make) -> None:
+def test_validation(steps: int, expected: list[int], make: Make) -> None:
     trainer = make(steps=steps, batch=1)
-    told = run(trainer, look=lambda: {"valid_loss": 1.5})
-    assert [point["step"] for point in told] == expected
+    points = run(trainer, scores=lambda: {"valid_loss": 1.5})
+    assert [point["step"] for point in points] == expected
     assert len(expected) <= EVALUATIONS + 1  # and what it begins with
-    assert "guess" not in told[0]
-    assert all("guess" in point for point in told[1:])
-    assert told == trainer.progress.curve
-    assert all(point["valid_loss"] == 1.5 and point["tokens"] == 16 * point["step"] for point in told)
-    assert told[-1]["share"] == 1
+    assert "guess" not in points[0]
+    assert all("guess" in point for point in points[1:])
+    assert points == trainer.progress.curve
+    assert all(point["valid_loss"] == 1.5 and point["tokens"] == 16 * point["step"] for point in points)
+    assert points[-1]["share"] == 1
 
 
 def test_the_loss_of_a_point_is_the_mean_since_the_last(make: Make) -> None:
@@ -219,33 +218,33 @@ def test_the_loss_of_a_point_is_the_mean_since_the_last(make: Make) -> None:
         return each[-1]
 
     trainer.step = listening  # type: ignore[method-assign]
-    told = run(trainer)
-    assert [p["guess"] for p in told] == pytest.approx(
+    points = run(trainer)
+    assert [p["guess"] for p in points] == pytest.approx(
         [float((a + b)[1]) / 2 for a, b in zip(each[::2], each[1::2], strict=True)]
     )
-    assert told[-1]["guess"] < told[0]["guess"] - 0.3  # it learns
+    assert points[-1]["guess"] < points[0]["guess"] - 0.3  # it learns
 
 
 def test_a_budget_of_seconds(make: Make) -> None:
     """Looks and checkpoints do not count."""
     trainer = make(steps=0, minutes=0.4 / 60)
     began = time.monotonic()
-    told = run(trainer, look=lambda: time.sleep(0.02) or {})  # type: ignore[func-returns-value]
+    points = run(trainer, scores=lambda: time.sleep(0.02) or {})  # type: ignore[func-returns-value]
     elapsed = time.monotonic() - began
     assert 0.4 <= trainer.progress.seconds < 10
-    assert elapsed >= trainer.progress.seconds + 0.02 * len(told) * 0.9
+    assert elapsed >= trainer.progress.seconds + 0.02 * len(points) * 0.9
     assert trainer.progress.step > 2
-    assert told[-1]["share"] == 1
+    assert points[-1]["share"] == 1
     rates = trainer.optimiser.param_groups[0]["lr"] / 1e-2
     assert 0 <= rates < 0.2
 
 
-def test_validation(tokenizers: dict[str, Any], token_ids: Any, learned: Any) -> None:
+def test_validation_batches(tokenizers: dict[str, Any], token_ids: Any, learned: Any) -> None:
     tokens = token_ids("bpe", 60, 4)
     draw = masker(tokenizers["bpe"], 0.2, 2, CPU)
 
     def make(batch: int = 512) -> list[Any]:
-        return validation(PackedSequences(tokens, 24, (2,), (3,), batch, 9, CPU), draw, 9)
+        return validation_batches(PackedSequences(tokens, 24, (2,), (3,), batch, 9, CPU), draw, 9)
 
     one = make()
     torch.rand(7)
@@ -273,13 +272,13 @@ def test_validation(tokenizers: dict[str, Any], token_ids: Any, learned: Any) ->
     assert found["valid_accuracy"] == right / asked > 0.2
 
 
-def test_looking_changes_nothing(make: Make, tokenizers: dict[str, Any], token_ids: Any) -> None:
+def test_validation_changes_nothing(make: Make, tokenizers: dict[str, Any], token_ids: Any) -> None:
     one, other = make(dropout=0.2), make(dropout=0.2)
     rows = PackedSequences(token_ids("bpe", 30, 4), 16, (2,), (3,), 8, 1, CPU)
-    apart = validation(rows, one.masker, 1)
+    apart = validation_batches(rows, one.masker, 1)
     run(one)
-    told = run(other, look=lambda: evaluate(other.objective.student, apart, "float32"))
-    assert {"valid_loss", "valid_accuracy"} <= told[0].keys()
+    points = run(other, scores=lambda: evaluate(other.objective.student, apart, "float32"))
+    assert {"valid_loss", "valid_accuracy"} <= points[0].keys()
     assert other.objective.training
     for name, value in weights(one).items():
         assert torch.equal(value, weights(other)[name])

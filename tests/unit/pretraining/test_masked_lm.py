@@ -125,7 +125,7 @@ def test_dropout(kind: str, backbones: dict[str, Path]) -> None:
 
 def test_relations_need_a_kin_of_bert(backbones: dict[str, Path]) -> None:
     model = SplitMaskedLM(load("deberta-v2", backbones))
-    with pytest.raises(ModelError, match=r"BERT's kin only .*set 'relations' to 0"):
+    with pytest.raises(ModelError, match=r"BERT-like models .*set 'relations' to 0"):
         model.relation_parts(torch.zeros(1, 4, 32))
 
 
@@ -143,5 +143,5 @@ def test_a_model_without_an_encoder_of_its_own() -> None:
         base_model_prefix = "odd"
         config = type("Config", (), {"model_type": "odd"})
 
-    with pytest.raises(ModelError, match="of the kind odd cannot be pre-trained"):
+    with pytest.raises(ModelError, match="of the type odd cannot be pre-trained"):
         SplitMaskedLM(Odd())

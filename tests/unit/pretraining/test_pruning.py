@@ -14,7 +14,7 @@ from torch import nn
 from transformers import AutoModelForMaskedLM
 
 from roster.errors import ConfigError, ModelError
-from roster.pretraining.loop import evaluate
+from roster.pretraining.evaluation import evaluate
 from roster.pretraining.masked_lm import SplitMaskedLM, size
 from roster.pretraining.masking import Masked
 from roster.pretraining.pruning import evenly, prune
@@ -153,7 +153,7 @@ def test_a_better_place_to_begin_than_chance(
         ((64, 2, 64), "'width' (64) is more than the 32"),
         ((32, 4, 64), "'heads' (4) is more than the 2"),
         ((32, 2, 65), "'inner' (65) is more than the 64"),
-        ((20, 1, 64), "heads of 20; the model that is cut has heads of 16: use at least 2 heads"),
+        ((20, 1, 64), "heads of 20; the model that is pruned has heads of 16: use at least 2 heads"),
     ],
 )
 def test_shapes_that_cannot_be(shape: tuple[int, int, int], named: str, backbones: dict[str, Path]) -> None:
@@ -163,5 +163,5 @@ def test_shapes_that_cannot_be(shape: tuple[int, int, int], named: str, backbone
 
 
 def test_only_kin_of_bert(backbones: dict[str, Path]) -> None:
-    with pytest.raises(ModelError, match=r"only BERT's kin can be cut .*modernbert"):
+    with pytest.raises(ModelError, match=r"only BERT-like models can be pruned .*modernbert"):
         prune(load("modernbert", backbones), [0], 16, 1, 32)

@@ -91,5 +91,5 @@ def test_wide_vocabularies() -> None:
 
 def test_too_little_text() -> None:
     assert sequences(20, 23, 4).rows == 1
-    with pytest.raises(DataError, match=r"19 sub-words, fewer than one sequence of 23; give more text"):
+    with pytest.raises(DataError, match=r"19 sub-words, fewer than one sequence of 23; use more text"):
         sequences(19, 23, 4)

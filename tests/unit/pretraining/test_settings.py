@@ -34,16 +34,19 @@ def test_layers_by_count_or_by_number(text: str, numbers: tuple[int, ...], count
         ({"layers": "two"}, "not 'two'"),
         ({"layers": "0,,2"}, "'layers'"),
         ({"layers": "-1"}, "'layers'"),
-        ({"steps": 5, "minutes": 1}, "in steps or in minutes, not both"),
-        ({"guess": 0}, "'guess' must be more than 0"),
-        ({"teacher": "x", "guess": 0, "imitate": 0, "hidden": 0}, "every loss has the weight 0"),
+        ({"steps": 5, "minutes": 1}, "give 'steps' or 'minutes', not both"),
+        ({"guess": 0}, "'guess' (the masked-LM loss) must be more than 0"),
+        (
+            {"teacher": "x", "guess": 0, "imitate": 0, "hidden": 0},
+            "one of 'guess', 'imitate', 'hidden' and 'relations' must",
+        ),
         ({"batch": 10, "at_once": 4}, "'batch' (10) must be a multiple of 'at_once' (4)"),
         ({"mask": 0.95}, "mask' must be between"),
         ({"masking": "none"}, "masking' must be one of random, words, names, mixed"),
         ({"names": 0.5}, "names' must be at least 1"),
         ({"leng": 5}, "leng"),
         ({"rate": "fast"}, "rate' must be a number"),
-        ({"epochs": 0}, "'steps', 'minutes' or 'epochs' must be more than 0"),
+        ({"epochs": 0}, "'steps', 'minutes' and 'epochs' must be more than 0"),
     ],
 )
 def test_mistakes(values: dict[str, Any], named: str) -> None:

@@ -58,7 +58,7 @@ def trained() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def old(trained: dict[str, Any]) -> dict[str, Any]:
-    """Tokenizers to be cut, one of each kind, and the bundled one."""
+    """Tokenizers to be reduced, one of each kind, and the bundled one."""
     return {**trained, "unigram": unigram(), "roster-small-en-2": load_tokenizer("roster-small-en-2")}
 
 
@@ -90,7 +90,7 @@ def counts_of(tokenizer: Any, texts: list[str] = TEXT) -> np.ndarray:
 
 def least(name: str, tokenizer: Any) -> int:
     """The smallest size that a vocabulary can be cut to, as the error says it."""
-    with pytest.raises(ConfigError, match="cannot hold the special tokens and all characters") as error:
+    with pytest.raises(ConfigError, match="is too small for the special tokens and all characters") as error:
         reduce_vocabulary(tokenizer, np.zeros(len(tokenizer)), 5)
     return int(str(error.value).rsplit(" ", 1)[1])
 
@@ -185,13 +185,15 @@ def test_wordpiece_knows_the_characters_of_its_text(trained: dict[str, Any]) -> 
 
 
 def test_sizes_that_are_too_small() -> None:
-    with pytest.raises(ConfigError, match=r"260 entries cannot hold the 256 bytes.*the least is 261"):
+    with pytest.raises(ConfigError, match=r"260 entries is too small for the 256 bytes.*use at least 261"):
         train_tokenizer(TEXT, 260)
     assert len(train_tokenizer(TEXT, 261)) == 261
-    with pytest.raises(ConfigError, match=r"64 characters \(first in a word, and later\) .*the least is 133"):
+    with pytest.raises(ConfigError, match=r"64 characters \(first in a word, and later\) .*use at least 133"):
         train_tokenizer(["a?! b?!"], 132, "wordpiece")
     assert len(train_tokenizer(["a?! b?!"], 133, "wordpiece")) == 133
-    with pytest.raises(ConfigError, match="unknown kind of vocabulary 'words'; known are bpe, wordpiece"):
+    with pytest.raises(
+        ConfigError, match="unknown type of vocabulary 'words'; expected one of bpe, wordpiece"
+    ):
         train_tokenizer(TEXT, 500, "words")
 
 
@@ -359,7 +361,9 @@ def test_what_cannot_be_cut() -> None:
     from transformers import PreTrainedTokenizerFast
 
     words = Tokenizer(models.WordLevel({"[UNK]": 0, "a": 1}, unk_token="[UNK]"))
-    with pytest.raises(ModelError, match="kind WordLevel cannot be cut; known are BPE, WordPiece, Unigram"):
+    with pytest.raises(
+        ModelError, match="type WordLevel cannot be reduced; known are BPE, WordPiece, Unigram"
+    ):
         reduce_vocabulary(PreTrainedTokenizerFast(tokenizer_object=words), np.zeros(2), 2)
     with pytest.raises(ModelError, match="object is not a fast tokenizer"):
         reduce_vocabulary(object(), np.zeros(2), 2)

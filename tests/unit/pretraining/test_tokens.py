@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from roster.errors import ConfigError, DataError
 from roster.pretraining import tokens
-from roster.pretraining.documents import held_out, place
+from roster.pretraining.documents import held_out, split_position
 from roster.pretraining.tokens import TokenisedCorpus, token_counts, tokenise
 
 DOCUMENTS = [
@@ -124,7 +124,7 @@ def test_neither_side_is_empty(
 ) -> None:
     tokenizer, folder = tokenizers["bpe"], tmp_path_factory.mktemp("sides") / "t"
     ids = reference(documents, tokenizer, 3)
-    places = [place(document) for document in documents]
+    places = [split_position(document) for document in documents]
     valid = [i for i, where in enumerate(places) if where < share]
     if len(valid) == len(documents):
         valid.remove(max(valid, key=lambda i: (places[i], -i)))

@@ -11,7 +11,7 @@ import torch
 from transformers import AutoModelForMaskedLM
 
 from roster.pretraining.vocabulary_reduction import reduce_vocabulary
-from roster.pretraining.vocabulary_transfer import by_entry, carry_over, cut_entries, mapping
+from roster.pretraining.vocabulary_transfer import by_entry, keep_entries, mapping, transfer_vocabulary
 
 KINDS = {"roberta": "bpe", "bert": "wordpiece", "distilbert": "wordpiece", "deberta-v2": "unigram",
          "modernbert": "modern"}  # fmt: skip
@@ -75,7 +75,7 @@ def shuffled_bpe(tokenizer: Any) -> Any:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_tokenizer(kind: str, backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
     model, tokenizer = load(kind, backbones), tokenizers[KINDS[kind]]
-    again = carry_over(model, tokenizer, tokenizer)
+    again = transfer_vocabulary(model, tokenizer, tokenizer)
     ids = tokenizer(TEXT).input_ids
     torch.testing.assert_close(logits(again, ids), logits(model, ids))
     for name, value in model.state_dict().items():
@@ -90,7 +90,7 @@ def test_other_numbers_for_the_same_entries(backbones: dict[str, Path], tokenize
     kept = [old.convert_tokens_to_ids(token) for token in new.convert_ids_to_tokens(list(range(len(new))))]
     assert sorted(kept) == list(range(len(old)))
     assert (old.pad_token_id, new.pad_token_id) == (0, 4)
-    other = carry_over(model, old, new)
+    other = transfer_vocabulary(model, old, new)
     found = logits(other, new(TEXT).input_ids)
     torch.testing.assert_close(found, logits(model, old(TEXT).input_ids)[:, kept])
 
@@ -100,7 +100,7 @@ def test_another_vocabulary(backbones: dict[str, Path], tokenizers: dict[str, An
     model, old = load("bert", backbones), tokenizers["wordpiece"]
     order = ["Anna", "the", "##ing", "walkings", "Bonnt", "##ingly", "Zürich", "Paris", "##ab", "木"]
     new = rebuilt(old, order)
-    other = carry_over(model, old, new)
+    other = transfer_vocabulary(model, old, new)
     table, mapped = (m.get_input_embeddings().weight.detach() for m in (model, other))
     bias, mapped_bias = model.cls.predictions.bias.detach(), other.cls.predictions.bias.detach()
     known = old.get_vocab()
@@ -184,14 +184,14 @@ def test_a_vocabulary_of_small_letters(tokenizers: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["roberta", "bert", "distilbert", "modernbert", "deberta-v2"])
-def test_cut_entries(kind: str, backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
+def test_keep_entries(kind: str, backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
     model, tokenizer = load(kind, backbones), tokenizers[KINDS[kind]]
     text = "Anna Berg saw the house"
     used = tokenizer(text).input_ids
     rng = np.random.default_rng(1)
     some = set(used) | set(tokenizer.all_special_ids) | set(rng.choice(len(tokenizer), 60).tolist())
     kept = np.array(sorted(some))
-    smaller = cut_entries(model, kept)
+    smaller = keep_entries(model, kept)
     new = {int(old): i for i, old in enumerate(kept)}
     torch.testing.assert_close(logits(smaller, [new[i] for i in used]), logits(model, used)[:, kept])
     assert smaller.config.vocab_size == len(kept)
@@ -200,12 +200,12 @@ def test_cut_entries(kind: str, backbones: dict[str, Path], tokenizers: dict[str
     assert logits(model, used).shape[1] == len(tokenizer)  # the old one is as it was
 
 
-def test_cut_entries_with_their_tokenizer(backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
+def test_keep_entries_with_their_tokenizer(backbones: dict[str, Path], tokenizers: dict[str, Any]) -> None:
     """What `--vocab` does: the same text through both, where the cut kept its words."""
     model, tokenizer = load("roberta", backbones), tokenizers["bpe"]
     counts = np.bincount(tokenizer(TEXT, add_special_tokens=False).input_ids, minlength=len(tokenizer))
     cut, kept = reduce_vocabulary(tokenizer, counts, 360)
-    smaller = cut_entries(model, kept)
+    smaller = keep_entries(model, kept)
     torch.testing.assert_close(
         logits(smaller, cut(TEXT).input_ids), logits(model, tokenizer(TEXT).input_ids)[:, kept]
     )
@@ -217,7 +217,7 @@ def test_moved_padding_moves_positions(backbones: dict[str, Path], tokenizers: d
     kept = np.array([3, 2, 4, 0, 1, *range(5, 300)])
     new = {int(old): i for i, old in enumerate(kept)}
     used = [i for i in tokenizer(TEXT).input_ids if i in new]
-    smaller = cut_entries(model, kept)
+    smaller = keep_entries(model, kept)
     assert smaller.config.pad_token_id == 3
     torch.testing.assert_close(logits(smaller, [new[i] for i in used]), logits(model, used)[:, kept])
 

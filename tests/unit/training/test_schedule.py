@@ -27,7 +27,7 @@ def test_only_warmup() -> None:
 
 @given(total=st.integers(1, 5000), warmup=st.floats(0, 1), data=st.data())
 def test_steps(total: int, warmup: float, data: st.DataObject) -> None:
-    """The same numbers as `rate`, to the last bit: a step of the warm-up counts as done, a later one does not."""
+    """The same numbers as `rate`: a step of the warm-up counts as done, a later one does not."""
     step = data.draw(st.integers(0, total - 1))
     rise = math.ceil(warmup * total)
     assert rate(step, total, warmup) == warmup_decay(step + 1 if step < rise else step, rise, total)
