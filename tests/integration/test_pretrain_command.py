@@ -192,7 +192,7 @@ def test_from_an_encoder_without_a_head(pretrain: Any, made: Path, tmp_path: Pat
     encoder.save_pretrained(tmp_path / "encoder")
     AutoTokenizer.from_pretrained(made).save_pretrained(tmp_path / "encoder")
     folder, said = pretrain("--from", tmp_path / "encoder", "--steps", "60")
-    assert "with a fresh masked-LM head" in said
+    assert "with a new masked-LM head" in said
     assert loss(said)[-1] < loss(said)[0] - 0.3
     assert (
         AutoTokenizer.from_pretrained(folder).get_vocab() == AutoTokenizer.from_pretrained(made).get_vocab()
@@ -223,7 +223,7 @@ def test_a_narrower_student(pretrain: Any, made: Path) -> None:
 
 def test_a_student_of_another_vocabulary(pretrain: Any, made: Path, backbone: Path) -> None:
     folder, said = pretrain("--teacher", made, "--from", backbone, "--layers", "1", "--steps", "40")
-    assert "mapped to the teacher's vocabulary, cut to 1 layers x 48" in said
+    assert "transferred to the vocabulary of the teacher, pruned to 1 layers x 48" in said
     config = AutoModelForMaskedLM.from_pretrained(folder).config
     assert (config.model_type, config.vocab_size, config.num_hidden_layers) == ("bert", 380, 1)
     points = curve(folder)
@@ -239,8 +239,8 @@ def test_a_student_of_another_vocabulary(pretrain: Any, made: Path, backbone: Pa
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["-o", "{new}"], "give text and a folder"),
-        (["{text}"], "give text and a folder"),
+        (["-o", "{new}"], "CORPUS and --output are required"),
+        (["{text}"], "CORPUS and --output are required"),
         (["{new}/none.txt", "-o", "{new}"], "none.txt"),
         (["{empty}", "-o", "{new}", "--vocab", "300"], "every line is empty"),
         (["{text}", "-o", "{new}", "--teacher", "{encoder}", "--length", "32"],

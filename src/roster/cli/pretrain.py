@@ -6,25 +6,25 @@ import argparse
 from typing import Any
 
 HELP = """\
-Make a backbone from plain text: masked-language-model training from nothing, or from another encoder (for
-the language of a field: medicine, law), or with a teacher, a larger model that a smaller one learns from.
-CORPUS is plain text, compressed or not; an empty line ends a document, each line is a paragraph. The result
-is a folder that --backbone takes everywhere else. The same command goes on where it was stopped.
+Train a backbone on plain text with masked language modelling: from random weights, from another encoder
+(domain adaptation), or from a larger model, the teacher (distillation). CORPUS is plain text, compressed or
+not; an empty line ends a document, each line is a paragraph. The result is a folder for the option
+--backbone of other commands. Run the same command again to resume an interrupted training.
 """
 EXAMPLE = "roster pretrain abstracts.txt.gz --from roberta-base --minutes 30 -o medical-roberta"
 FLAGS: dict[str, tuple[str, Any, str]] = {
-    "teacher": ("BACKBONE", str, "masked language model to learn from; the student gets its vocabulary"),
-    "layers": ("N", str, "layers of the model, or which of the first one's (0,2,4)"),
-    "width": ("N", int, "size of its states"),
-    "heads": ("N", int, "its attention heads"),
-    "inner": ("N", int, "units of its feed-forward networks"),
-    "vocab": ("N", int, "entries of a new vocabulary (default: 24,000), or to cut another to"),
-    "steps": ("N", int, "length of the training in steps"),
-    "minutes": ("N", float, "or in minutes (default: ten passes over the text)"),
-    "batch": ("N", int, "sequences in one step (default: 256)"),
-    "length": ("N", int, "sub-words in a sequence (default: 192)"),
+    "teacher": ("BACKBONE", str, "masked language model to distil; the student takes its vocabulary"),
+    "layers": ("N", str, "number of layers, or the layers of the first model to keep (0,2,4)"),
+    "width": ("N", int, "size of the hidden states"),
+    "heads": ("N", int, "number of attention heads"),
+    "inner": ("N", int, "units of the feed-forward networks"),
+    "vocab": ("N", int, "size of a new vocabulary (default: 24,000), or to which another one is reduced"),
+    "steps": ("N", int, "number of training steps"),
+    "minutes": ("N", float, "training time in minutes (default: ten passes over the text)"),
+    "batch": ("N", int, "sequences per step (default: 256)"),
+    "length": ("N", int, "sub-words per sequence (default: 192)"),
     "rate": ("X", float, "peak learning rate (default: 5e-4)"),
-    "seed": ("N", int, "everything random follows from it (default: 30)"),
+    "seed": ("N", int, "random seed (default: 30)"),
     "device": ("NAME", str, "auto, cpu, cuda, ..."),
 }
 NAMES = {"vocab": "vocabulary"}
@@ -36,11 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="DIR", help="folder for the backbone")
     parser.add_argument("--from", dest="start", metavar="BACKBONE",
-                        help="encoder or masked LM to start from (default: from nothing)")  # fmt: skip
+                        help="encoder or masked LM to start from (default: random weights)")  # fmt: skip
     for name, (metavar, kind, text) in FLAGS.items():
         parser.add_argument(f"--{name}", metavar=metavar, type=kind, help=text)
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="overrides",
-                        help="any other setting; may be repeated")  # fmt: skip
+                        help="set another setting; may be repeated")  # fmt: skip
     parser.add_argument("--print-settings", action="store_true", help="print all settings and stop")
 
 
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         print(to_toml(settings), end="")
         return 0
     if not args.corpus or not args.output:
-        raise ConfigError("give text and a folder: roster pretrain CORPUS -o BACKBONE")
+        raise ConfigError("CORPUS and --output are required: roster pretrain CORPUS -o BACKBONE")
     from roster.pretraining.pretrain import pretrain
     from roster.progress import say_to_stderr
 

@@ -55,7 +55,7 @@ def test_narrow_layers_begin_as_loud_as_wide_ones(tokenizers: dict[str, Any]) ->
 
 
 def test_new_models_that_cannot_be(tokenizers: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="layers of another model"):
+    with pytest.raises(ConfigError, match="'layers' must be a number for a model"):
         new_model(PretrainingSettings(layers="0,2"), tokenizers["bpe"])
     with pytest.raises(ConfigError, match=r"'width' \(20\) must be a multiple of 'heads' \(3\)"):
         new_model(PretrainingSettings(width=20, heads=3), tokenizers["bpe"])
