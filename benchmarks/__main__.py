@@ -17,7 +17,7 @@ from roster.errors import RosterError
 COMMANDS = ("matching", "prediction", "startup", "training")
 
 
-class Parser(argparse.ArgumentParser):
+class BenchmarkParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print a mistake as one line, as the command `roster` does."""
         self.exit(2, f"benchmarks: {message}; see {self.prog} --help\n")
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all benchmarks."""
     formatter = argparse.RawDescriptionHelpFormatter
-    top = Parser(
+    top = BenchmarkParser(
         prog="python -m benchmarks",
         description=(benchmarks.__doc__ or "").partition("\n")[0],
         formatter_class=formatter,

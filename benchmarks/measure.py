@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Measurement:
     """How a measurement ended (OK, MISSING, ...), the facts it yielded, and what went wrong, in one line.
 
     `seconds` is how long its process lived, from the start of Python to the end.
@@ -65,7 +65,7 @@ def isolated(
     limits: Limits,
     core: int | None = None,
     threads: int | None = 1,
-) -> Outcome:
+) -> Measurement:
     """Runs a task in a fresh Python. Its arguments and facts must be what JSON can hold.
 
     With `core` it is tied to that one. `threads` is how many a library may start; None leaves cores and
@@ -103,14 +103,14 @@ def isolated(
         told = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
         facts = told.get("facts", {})
         if broken:
-            return Outcome(broken[0], facts, broken[1], seconds)
+            return Measurement(broken[0], facts, broken[1], seconds)
         if "status" in told:
-            return Outcome(told["status"], facts, told["message"], seconds)
+            return Measurement(told["status"], facts, told["message"], seconds)
         if process.returncode == -signal.SIGKILL:
             message = "killed by the system, most likely for want of memory"
-            return Outcome(TOO_MUCH, facts, message, seconds)
+            return Measurement(TOO_MUCH, facts, message, seconds)
         last = printed.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-        return Outcome(FAILED, facts, f"ended with code {process.returncode}: {last}", seconds)
+        return Measurement(FAILED, facts, f"ended with code {process.returncode}: {last}", seconds)
 
 
 def _watch(process: subprocess.Popen[bytes], limits: Limits) -> tuple[str, str] | None:
@@ -161,30 +161,30 @@ def serve() -> None:
 def interleaved(
     groups: Sequence[Sequence[C]],
     repeat: int,
-    measure: Callable[[C, int], Outcome],
+    measure: Callable[[C, int], Measurement],
     *,
     description: str,
-    log: Callable[[C, int, Outcome], None],
-) -> dict[C, list[Outcome]]:
+    log: Callable[[C, int, Measurement], None],
+) -> dict[C, list[Measurement]]:
     """The outcomes of each case, in the order of its runs.
 
     The cases of a group are what is compared: they take turns, and each turn begins with the next of them
     (A B, B A, A B), so that a busy minute of the machine hits all, and none is always the first. A case that
     could not be measured once is not asked again.
     """
-    found: dict[C, list[Outcome]] = {case: [] for group in groups for case in group}
-    with bar(total=repeat * len(found), description=description, unit="run") as shown:
+    outcomes: dict[C, list[Measurement]] = {case: [] for group in groups for case in group}
+    with bar(total=repeat * len(outcomes), description=description, unit="run") as shown:
         for turn in range(repeat):
             for number, group in enumerate(groups):
                 for case in in_turn(group, turn + number):
                     shown.update()
-                    if found[case] and found[case][-1].status != OK:
+                    if outcomes[case] and outcomes[case][-1].status != OK:
                         continue
                     outcome = measure(case, turn)
-                    found[case].append(outcome)
+                    outcomes[case].append(outcome)
                     shown.clear()
                     log(case, turn, outcome)
-    return found
+    return outcomes
 
 
 def in_turn(items: Sequence[C], turn: int) -> tuple[C, ...]:
@@ -249,13 +249,13 @@ def spread(values: Sequence[float]) -> dict[str, Any] | None:
 
 
 def spread_of(
-    runs: Sequence[Outcome], fact: str, change: Callable[[float], float] = float
+    runs: Sequence[Measurement], fact: str, change: Callable[[float], float] = float
 ) -> dict[str, Any] | None:
     """Over the runs that have this fact; `change` makes another number of it (words/s of seconds)."""
     return spread([change(run.facts[fact]) for run in runs if run.facts.get(fact) is not None])
 
 
-def ratio(ours: Sequence[Outcome], theirs: Sequence[Outcome], fact: str) -> dict[str, Any] | None:
+def ratio(ours: Sequence[Measurement], theirs: Sequence[Measurement], fact: str) -> dict[str, Any] | None:
     """How many times as large a fact of theirs is, turn by turn: a busy minute is in both or in neither."""
     pairs = zip(ours, theirs, strict=False)
     return spread([b.facts[fact] / a.facts[fact] for a, b in pairs if fact in a.facts and fact in b.facts])

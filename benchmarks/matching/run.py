@@ -21,7 +21,7 @@ from benchmarks.measure import (
     MISSING,
     OK,
     Limits,
-    Outcome,
+    Measurement,
     in_turn,
     isolated,
     machine,
@@ -84,7 +84,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Result:
+class MatchingResult:
     """What one system did with one size. Of several runs there are median, min and max."""
 
     system: str
@@ -107,13 +107,13 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Report:
+class MatchingReport:
     machine: dict[str, Any]
     core: int | None
     limits: Limits
     repeat: int
     workload: dict[str, Any]
-    results: tuple[Result, ...]
+    results: tuple[MatchingResult, ...]
 
     def conditions(self) -> dict[str, Any]:
         return {
@@ -146,7 +146,7 @@ def run(
     repeat: int = 3,
     limits: Limits,
     log: Callable[[str], None],
-) -> Report:
+) -> MatchingReport:
     """Measures each system on each size; without files, on synthetic names and text."""
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
@@ -159,7 +159,7 @@ def run(
             for size in workload.sizes
             for system in systems
         ]
-    return Report(machine(), core, limits, repeat, workload.facts(), tuple(results))
+    return MatchingReport(machine(), core, limits, repeat, workload.facts(), tuple(results))
 
 
 def prepare(
@@ -209,7 +209,7 @@ def _samples(source: Path, sizes: Sequence[int | str], folder: Path) -> tuple[Si
     order = list(range(len(rank)))
     Random(SEED).shuffle(order)
     counts = sorted({len(rank) if size == ALL else min(int(size), len(rank)) for size in sizes})
-    found = []
+    samples = []
     for count in counts:
         listed, typed = folder / f"names-{count}.txt", folder / f"names-{count}.tsv"
         seen: set[int] = set()
@@ -227,8 +227,8 @@ def _samples(source: Path, sizes: Sequence[int | str], folder: Path) -> tuple[Si
                     names.write(f"{name}\n")
                 table.write(f"{name}\t{kind}\n")
                 entries += 1
-        found.append(Size(count, entries, listed, typed))
-    return tuple(found)
+        samples.append(Size(count, entries, listed, typed))
+    return tuple(samples)
 
 
 def _entries(source: Path) -> Iterator[tuple[str, str]]:
@@ -247,19 +247,19 @@ def _measured(
     core: int | None,
     cache: Path,
     log: Callable[[str], None],
-) -> dict[tuple[str, int], list[Outcome]]:
+) -> dict[tuple[str, int], list[Measurement]]:
     """The outcomes of every system and size, in the order of the runs.
 
     A system that could not do a size is not asked again, nor for a larger one.
     """
-    found: dict[tuple[str, int], list[Outcome]] = {}
-    ended: dict[str, tuple[int, Outcome]] = {}
+    outcomes: dict[tuple[str, int], list[Measurement]] = {}
+    ended: dict[str, tuple[int, Measurement]] = {}
     with bar(total=repeat * len(workload.sizes) * len(systems), description="matching", unit="run") as shown:
         for turn in range(repeat):
             for size in workload.sizes:
                 for system in in_turn(systems, turn):
                     shown.update()
-                    runs = found.setdefault((system, size.names), [])
+                    runs = outcomes.setdefault((system, size.names), [])
                     before = ended.get(system)
                     if before is not None and size.names >= before[0]:
                         if not runs:
@@ -271,10 +271,10 @@ def _measured(
                         ended[system] = size.names, outcome
                     shown.clear()
                     log(_line(system, size, turn, repeat, outcome))
-    return found
+    return outcomes
 
 
-def _one(system: str, size: Size, text: Path, limits: Limits, core: int | None, cache: Path) -> Outcome:
+def _one(system: str, size: Size, text: Path, limits: Limits, core: int | None, cache: Path) -> Measurement:
     arguments = {"system": system, "text": str(text), "folder": str(cache)}
     files = {"names": str(size.listed), "typed": str(size.typed)}
     try:
@@ -286,16 +286,18 @@ def _one(system: str, size: Size, text: Path, limits: Limits, core: int | None, 
         shutil.rmtree(cache, ignore_errors=True)
     load = second.facts.pop("load_seconds", None)
     facts = {**first.facts, **{f"loaded_{name}": fact for name, fact in second.facts.items()}}
-    return Outcome(second.status, facts if load is None else {**facts, "load_seconds": load}, second.message)
+    return Measurement(
+        second.status, facts if load is None else {**facts, "load_seconds": load}, second.message
+    )
 
 
-def _not_tried(size: int, outcome: Outcome) -> Outcome:
+def _not_tried(size: int, outcome: Measurement) -> Measurement:
     if outcome.status == MISSING:
-        return Outcome(MISSING, {}, outcome.message)
-    return Outcome(outcome.status, {}, f"not tried: {outcome.message} with {size:,} names")
+        return Measurement(MISSING, {}, outcome.message)
+    return Measurement(outcome.status, {}, f"not tried: {outcome.message} with {size:,} names")
 
 
-def _line(system: str, size: Size, turn: int, repeat: int, outcome: Outcome) -> str:
+def _line(system: str, size: Size, turn: int, repeat: int, outcome: Measurement) -> str:
     start = f"{system}, {size.names:,} names, run {turn + 1} of {repeat}: "
     if outcome.status == MISSING:
         package = SYSTEMS[system].package
@@ -305,7 +307,7 @@ def _line(system: str, size: Size, turn: int, repeat: int, outcome: Outcome) -> 
     return f"{start}built in {outcome.facts['build_seconds']:.3g} s, {outcome.facts['matches']:,} matches"
 
 
-def summary(system: str, size: Size, words: int, runs: Sequence[Outcome]) -> Result:
+def summary(system: str, size: Size, words: int, runs: Sequence[Measurement]) -> MatchingResult:
     last = runs[-1]
 
     def over(name: str, change: Callable[[float], float] = float) -> dict[str, Any] | None:
@@ -315,7 +317,7 @@ def summary(system: str, size: Size, words: int, runs: Sequence[Outcome]) -> Res
         return words / max(seconds, 1e-9)
 
     facts = runs[0].facts
-    return Result(
+    return MatchingResult(
         system,
         SYSTEMS[system].package,
         facts.get("version"),
@@ -339,7 +341,7 @@ def summary(system: str, size: Size, words: int, runs: Sequence[Outcome]) -> Res
 COLUMNS = ("build s", "load s", "1000 words/s first", "again", "matches", "memory MiB", "loaded MiB")
 
 
-def text_of(report: Report) -> str:
+def text_of(report: MatchingReport) -> str:
     """A line for each result; the records have least and most of each number too."""
     about, load = report.machine, report.workload
     core = "one core" if report.core is not None else "not tied to a core"
@@ -359,7 +361,7 @@ def text_of(report: Report) -> str:
     )
 
 
-def _row(result: Result) -> Row:
+def _row(result: MatchingResult) -> Row:
     """The cells, only the first where nothing was measured, and what is to be said after them."""
     name = f"  {result.system}"
     if result.status == MISSING:

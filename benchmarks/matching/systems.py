@@ -1,4 +1,4 @@
-"""Ours and other dictionary matchers behind one face, and what is measured of each, in a process of its own.
+"""RosterMatcher and other dictionary matchers behind one face, and what is measured of each, in a process of its own.
 
 Nothing is imported here that not every one of them needs: it would count as its memory.
 """
@@ -33,7 +33,7 @@ BLOCK = 1 << 14
 BORDERS = " \n"
 
 
-class Names:
+class NameFile:
     """The names of a file, one on a line, as strings. The seconds that reading takes are counted."""
 
     def __init__(self, path: Path):
@@ -53,13 +53,13 @@ class Names:
                 yield block
 
 
-class System(ABC):
+class MatchingSystem(ABC):
     """One way to find the names of a dictionary in a text: built or loaded once, then run over it."""
 
     package: ClassVar[str]
     """What `pip install` calls it."""
     keeps: ClassVar[bool] = False
-    """Whether what was built can be written to a file and loaded again: then it is a `Kept`."""
+    """Whether what was built can be written to a file and loaded again: then it is a `StoredSystem`."""
     without: ClassVar[tuple[str, ...]] = ()
     """Packages that it would load but does not need here."""
 
@@ -67,7 +67,7 @@ class System(ABC):
         return version(self.package)
 
     @abstractmethod
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         """From strings; ours from a file with types to a cache in `folder`, all that a user waits for."""
 
     @abstractmethod
@@ -86,7 +86,7 @@ class System(ABC):
         return len(hits)
 
 
-class Kept(System):
+class StoredSystem(MatchingSystem):
     """One that need not be built again."""
 
     keeps = True
@@ -98,7 +98,7 @@ class Kept(System):
     def load(self, folder: Path) -> None: ...
 
 
-class Ours(Kept):
+class RosterMatcher(StoredSystem):
     """As `roster label` treats names; a hit is (sentence, first word, last word + 1, entry)."""
 
     package = "roster-ner"
@@ -116,7 +116,7 @@ class Ours(Kept):
     def version(self) -> str:
         return f"{roster.__version__} with daachorse {version('daachorse')}, numpy {version('numpy')}"
 
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         from roster.distant.compiling.compiler import compile_lexicon
         from roster.distant.compiling.lexicon import Source
 
@@ -129,10 +129,10 @@ class Ours(Kept):
     def load(self, folder: Path) -> None:
         from roster.distant.compiling.lexicon import load
 
-        found = load(folder / "lexicon")
-        if found is None:
+        lexicon = load(folder / "lexicon")
+        if lexicon is None:
             raise RuntimeError("the compiled dictionary cannot be loaded")
-        self.lexicon = found
+        self.lexicon = lexicon
 
     def take(self, sentences: Iterable[list[str]]) -> None:
         from roster.distant.labelling.chunks import CHUNK_WORDS
@@ -158,8 +158,8 @@ class Ours(Kept):
         hits: list[Hit] = []
         at = 0
         for chunk in self.chunks:
-            found = self.matcher.find(chunk)
-            columns = (found.sentence + at, found.start, found.end, found.entry)
+            matches = self.matcher.find(chunk)
+            columns = (matches.sentence + at, matches.start, matches.end, matches.entry)
             hits.extend(zip(*(column.tolist() for column in columns), strict=True))
             at += len(chunk)
         return hits
@@ -168,7 +168,7 @@ class Ours(Kept):
         return sum(1 for _ in groupby(hits, key=itemgetter(0, 1, 2)))
 
 
-class OursExact(Ours):
+class RosterExact(RosterMatcher):
     """Every name as it is written, as the other systems find them."""
 
     rules: ClassVar[dict[str, Any]] = {
@@ -181,7 +181,7 @@ class OursExact(Ours):
     }
 
 
-class PhraseMatcher(System):
+class PhraseMatcher(MatchingSystem):
     """spaCy's, on the exact words; a hit is (name, first word, last word + 1)."""
 
     package = "spacy"
@@ -195,7 +195,7 @@ class PhraseMatcher(System):
         self.vocab, self._doc = Vocab(), Doc
         self.matcher = PhraseMatcher(self.vocab, attr="ORTH")
 
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         add, doc, vocab = self.matcher.add, self._doc, self.vocab
         for name in names:
             add(name, [doc(vocab, words=name.split(" "))])
@@ -210,7 +210,7 @@ class PhraseMatcher(System):
         return hits
 
 
-class FlashText(System):
+class FlashText(MatchingSystem):
     """A hit is (name, first character, last character + 1), in a sentence."""
 
     package = "flashtext"
@@ -220,7 +220,7 @@ class FlashText(System):
 
         self.keywords = KeywordProcessor(case_sensitive=True)
 
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         add = self.keywords.add_keyword
         for name in names:
             add(name)
@@ -235,14 +235,14 @@ class FlashText(System):
         return hits
 
 
-class _Characters(System):
+class _Characters(MatchingSystem):
     """Runs over the characters of the whole text, a sentence on a line, with a border at both ends."""
 
     def take(self, sentences: Iterable[list[str]]) -> None:
         self.text = "\n".join(["", *(" ".join(words) for words in sentences), ""])
 
 
-class PyAhoCorasick(_Characters, Kept):
+class PyAhoCorasick(_Characters, StoredSystem):
     """A hit is (first character, last character + 1, number of the name)."""
 
     package = "pyahocorasick"
@@ -254,7 +254,7 @@ class PyAhoCorasick(_Characters, Kept):
         self._load = ahocorasick.load
         self.lengths = array("I")  # the automaton tells where a name ends, and keeps but 32 bits of our own
 
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         add, length = self.automaton.add_word, self.lengths.append
         for number, name in enumerate(names):
             add(name, number)
@@ -289,7 +289,7 @@ class AhoCorasickRs(_Characters):
 
         self._class = AhoCorasick
 
-    def build(self, names: Names, typed: Path, folder: Path) -> None:
+    def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         self.automaton = self._class(names, store_patterns=False)
 
     def find(self) -> list[Hit]:
@@ -301,9 +301,9 @@ class AhoCorasickRs(_Characters):
         ]
 
 
-SYSTEMS: dict[str, type[System]] = {
-    "ours": Ours,
-    "ours-exact": OursExact,
+SYSTEMS: dict[str, type[MatchingSystem]] = {
+    "ours": RosterMatcher,
+    "ours-exact": RosterExact,
     "phrasematcher": PhraseMatcher,
     "flashtext": FlashText,
     "pyahocorasick": PyAhoCorasick,
@@ -324,27 +324,27 @@ def build_and_match(system: str, names: str, typed: str, text: str, folder: str)
     shutil.rmtree(cache, ignore_errors=True)
     cache.mkdir(parents=True)
     it = _ready(system, text)
-    listed = Names(Path(names))
+    listed = NameFile(Path(names))
     yield {"version": it.version(), "start_memory": memory()}
     seconds, _ = _timed(lambda: it.build(listed, Path(typed), cache))
     yield {"build_seconds": seconds - listed.seconds}
     yield from _passes(it)
     yield {"peak_memory": peak_memory()}
-    if isinstance(it, Kept):
+    if isinstance(it, StoredSystem):
         it.save(cache)
 
 
 def load_and_match(system: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
     """What a second run takes: the dictionary comes from the file that the first one wrote."""
     it = _ready(system, text)
-    assert isinstance(it, Kept)
+    assert isinstance(it, StoredSystem)
     seconds, _ = _timed(lambda: it.load(Path(folder)))
     yield {"load_seconds": seconds}
     yield from _passes(it)
     yield {"peak_memory": peak_memory()}
 
 
-def _ready(system: str, text: str) -> System:
+def _ready(system: str, text: str) -> MatchingSystem:
     for package in SYSTEMS[system].without:
         sys.modules[package] = None  # type: ignore[assignment]
     it = SYSTEMS[system]()
@@ -352,7 +352,7 @@ def _ready(system: str, text: str) -> System:
     return it
 
 
-def _passes(it: System) -> Iterator[dict[str, Any]]:
+def _passes(it: MatchingSystem) -> Iterator[dict[str, Any]]:
     """The first pass over the text, and one more when all that can be remembered of it is."""
     prepare, _ = _timed(it.prepare)
     cold, hits = _timed(it.find)

@@ -17,7 +17,7 @@ from benchmarks.measure import (
     MISSING,
     OK,
     Limits,
-    Outcome,
+    Measurement,
     conditions,
     interleaved,
     isolated,
@@ -48,7 +48,7 @@ memory: the most that the process held, Python and all libraries counted."""
 
 
 @dataclass(frozen=True)
-class Text:
+class TextFile:
     """What is read, as a file with a sentence on each line and words between spaces."""
 
     name: str
@@ -62,14 +62,14 @@ class Text:
 
 
 @dataclass(frozen=True)
-class Case:
+class PredictionCase:
     """A system with the model that it loads. `ready` is None, or why it cannot be measured."""
 
     name: str
     system: str
     source: str
     model: str
-    ready: Outcome | None = field(default=None, compare=False)
+    ready: Measurement | None = field(default=None, compare=False)
 
 
 class PredictionReport(Report):
@@ -151,7 +151,7 @@ def run(
         _check_gold(gold)
         cases = _cases(folders, beside, spacy, given, Path(place), limits, log)
 
-        def measure(case: Case, turn: int) -> Outcome:
+        def measure(case: PredictionCase, turn: int) -> Measurement:
             if case.ready is not None:
                 return case.ready
             scored = str(gold) if gold is not None and turn == 0 else None
@@ -159,7 +159,7 @@ def run(
                          "device": device, "gold": scored}  # fmt: skip
             return isolated(predict, arguments, limits, threads=None)
 
-        def said(case: Case, turn: int, outcome: Outcome) -> None:
+        def said(case: PredictionCase, turn: int, outcome: Measurement) -> None:
             log(_line(case.name, f"run {turn + 1} of {repeat}", given.words, outcome))
 
         outcomes = interleaved([cases], repeat, measure, description="prediction", log=said)
@@ -189,7 +189,7 @@ def model_folder(path: str | PathLike[str]) -> Path:
 
 def prepare(
     text: str | PathLike[str] | None, gold: str | PathLike[str] | None, words: int | None, folder: Path
-) -> Text:
+) -> TextFile:
     """The file that all systems read."""
     source = gold if text is None else text
     if source is None:
@@ -206,7 +206,9 @@ def prepare(
             total += len(sentence)
     if not total:
         raise DataError("no words to find entities in", path=source)
-    return Text("synthetic" if source is None else Path(source).name, file, lines, total, file.stat().st_size)
+    return TextFile(
+        "synthetic" if source is None else Path(source).name, file, lines, total, file.stat().st_size
+    )
 
 
 def _until(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[list[str]]:
@@ -230,48 +232,50 @@ def _cases(
     folders: dict[str, Path],
     beside: Sequence[str],
     spacy: str | None,
-    text: Text,
+    text: TextFile,
     place: Path,
     limits: Limits,
     log: Callable[[str], None],
-) -> list[Case]:
-    cases = [Case(f"ours {name}", "ours", str(folder), name) for name, folder in folders.items()]
+) -> list[PredictionCase]:
+    cases = [PredictionCase(f"ours {name}", "ours", str(folder), name) for name, folder in folders.items()]
     reasons = {name: unfit(folder) for name, folder in folders.items()}
     fitting = next((name for name, why in reasons.items() if not why), None)
-    made: Case | None = None
+    made: PredictionCase | None = None
     for system in beside:
         if issubclass(SYSTEMS[system], Spacy):
             made = made or _spacy_case(spacy, text, place, limits, log)
             cases.append(replace(made, name=system, system=system))
         elif fitting is None:
             each = ", ".join(f"{name} {why}" for name, why in reasons.items())
-            missing = Outcome(MISSING, {}, f"no MODEL is {FITS}, with torch weights: {each}")
-            cases.append(Case(system, system, "", "", missing))
+            missing = Measurement(MISSING, {}, f"no MODEL is {FITS}, with torch weights: {each}")
+            cases.append(PredictionCase(system, system, "", "", missing))
         else:
-            cases.append(Case(system, system, str(folders[fitting]), fitting))
+            cases.append(PredictionCase(system, system, str(folders[fitting]), fitting))
     return cases
 
 
 def _spacy_case(
-    name: str | None, text: Text, place: Path, limits: Limits, log: Callable[[str], None]
-) -> Case:
+    name: str | None, text: TextFile, place: Path, limits: Limits, log: Callable[[str], None]
+) -> PredictionCase:
     """The pipeline that was named, or one that is made now."""
     if name is not None:
-        return Case("spacy", "spacy", name, name)
+        return PredictionCase("spacy", "spacy", name, name)
     log("spacy: no --spacy NAME; making a recogniser of the same architecture")
     folder = str(place / "spacy")
     made = isolated(build_spacy, {"text": str(text.file), "folder": folder}, limits, threads=None)
-    return Case("spacy", "spacy", folder, OWN_SPACY, None if made.status == OK else made)
+    return PredictionCase("spacy", "spacy", folder, OWN_SPACY, None if made.status == OK else made)
 
 
-def _line(name: str, which: str, words: int, outcome: Outcome) -> str:
+def _line(name: str, which: str, words: int, outcome: Measurement) -> str:
     if outcome.status != OK:
         return f"{name}, {which}: {outcome.status}, {outcome.message}"
     seconds = outcome.facts["seconds"]
     return f"{name}, {which}: {words / max(seconds, 1e-9):,.0f} words/s"
 
 
-def summary(case: Case, outcomes: dict[Case, list[Outcome]], words: int) -> dict[str, Any]:
+def summary(
+    case: PredictionCase, outcomes: dict[PredictionCase, list[Measurement]], words: int
+) -> dict[str, Any]:
     """What one system did, over its runs; ratios to those of BASES that were measured."""
     runs = outcomes[case]
     last, facts = runs[-1], runs[0].facts
@@ -298,14 +302,14 @@ def summary(case: Case, outcomes: dict[Case, list[Outcome]], words: int) -> dict
 
 def _growth(
     folders: dict[str, Path],
-    text: Text,
+    text: TextFile,
     sizes: Sequence[float],
     device: str,
     limits: Limits,
     log: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Each model on each size, once: the numbers of interest are how they grow."""
-    found = []
+    results = []
     for name, folder in folders.items():
         for size in sorted(set(sizes)):
             arguments = {"source": str(folder), "text": str(text.file), "device": device, "size": size * 1e6}
@@ -313,7 +317,7 @@ def _growth(
             words = outcome.facts.get("words", 0)
             log(_line(f"ours {name}", f"{size:g} MB", words, outcome))
             runs = [outcome]
-            found.append(
+            results.append(
                 {
                     "measure": "growth",
                     "name": f"ours {name}",
@@ -329,4 +333,4 @@ def _growth(
                     "peak_gpu_memory": spread_of(runs, "peak_gpu_memory"),
                 }
             )
-    return found
+    return results

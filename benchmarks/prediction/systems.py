@@ -30,7 +30,7 @@ FITS = f"{' or '.join(PIPELINE_KINDS)} on a transformer"
 """What a model must be, in words."""
 
 
-class System(ABC):
+class PredictionSystem(ABC):
     """One way to find entities. Making it loads it; `find` is what is measured."""
 
     packages: ClassVar[tuple[str, ...]]
@@ -52,7 +52,7 @@ class System(ABC):
         """One pass; how many entities were found."""
 
 
-class Ours(System):
+class RosterModel(PredictionSystem):
     """As `roster.load(folder)` gives it: torch, or ONNX Runtime where the folder is an export."""
 
     packages = ("torch", "onnxruntime")
@@ -67,10 +67,10 @@ class Ours(System):
         return [Sentence.from_words(words) for words in sentences]
 
     def find(self, text: Iterable[Sentence]) -> int:
-        return sum(len(found.entities) for found in self.ner.find(text))
+        return sum(len(one.entities) for one in self.ner.find(text))
 
 
-class Pipeline(System):
+class Pipeline(PredictionSystem):
     """transformers' token classification with our encoder, our weights and our heads, one text at a time."""
 
     packages = ("transformers", "torch")
@@ -101,7 +101,7 @@ class BatchedPipeline(Pipeline):
         return sum(map(len, self.pipe(list(text), batch_size=BATCH)))
 
 
-class Spacy(System):
+class Spacy(PredictionSystem):
     """A spaCy pipeline with nothing in it but what finds entities, one sentence at a time.
 
     Words are given, as to ours.
@@ -140,8 +140,8 @@ class SpacyPipe(Spacy):
         return sum(len(doc.ents) for doc in self.nlp.pipe(text))
 
 
-SYSTEMS: dict[str, type[System]] = {
-    "ours": Ours,
+SYSTEMS: dict[str, type[PredictionSystem]] = {
+    "ours": RosterModel,
     "pipeline": Pipeline,
     f"pipeline-{BATCH}": BatchedPipeline,
     "spacy": Spacy,
@@ -232,13 +232,13 @@ def predict(system: str, source: str, text: str, device: str, gold: str | None) 
     start = time.perf_counter()
     entities = it.find(taken)
     yield {"seconds": time.perf_counter() - start, "entities": entities, **peak_memory()}
-    if gold is not None and isinstance(it, Ours):
+    if gold is not None and isinstance(it, RosterModel):
         yield {"scores": _scores(it.ner, gold)}
 
 
 def stream(source: str, text: str, device: str, size: float) -> Iterator[dict[str, Any]]:
     """Reads `size` bytes, the text again and again, as they come: what memory a large file takes."""
-    it = Ours(source, device)
+    it = RosterModel(source, device)
     it.find(it.take(islice(read_words(Path(text)), WARM_UP)))
     words = 0
 
@@ -277,8 +277,8 @@ def _scores(ner: Recogniser, gold: str) -> dict[str, float]:
     from roster.scores import evaluate_sentences
 
     truth = list(read(gold))
-    found = evaluate_sentences((one.sentence for one in ner.find(truth)), truth)
-    return {name: round(getattr(found, name), 5) for name in ("precision", "recall", "f1")}
+    scores = evaluate_sentences((one.sentence for one in ner.find(truth)), truth)
+    return {name: round(getattr(scores, name), 5) for name in ("precision", "recall", "f1")}
 
 
 SPACY_WORDS, SPACY_UPDATES = 4000, 50

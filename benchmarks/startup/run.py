@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Outcome, conditions, interleaved, spread_of
+from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Measurement, conditions, interleaved, spread_of
 from benchmarks.prediction.run import named
 from benchmarks.report import Report, Row, cell, machine_line, note, table
 from benchmarks.startup import launch
@@ -81,10 +81,10 @@ def run(
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
 
-        def measure(command: Command, turn: int) -> Outcome:
+        def measure(command: Command, turn: int) -> Measurement:
             return measured(command, limits, place)
 
-        def said(command: Command, turn: int, outcome: Outcome) -> None:
+        def said(command: Command, turn: int, outcome: Measurement) -> None:
             which = "first run" if turn == 0 else f"run {turn} of {repeat}"
             told = f"{outcome.status}, {outcome.message}"
             if outcome.status == OK:
@@ -115,7 +115,7 @@ def commands_for(models: Sequence[str | PathLike[str]]) -> list[Command]:
     ]
 
 
-def measured(command: Command, limits: Limits, folder: Path, *options: str) -> Outcome:
+def measured(command: Command, limits: Limits, folder: Path, *options: str) -> Measurement:
     """One run. Its facts: seconds, peak_memory, and what it wrote to standard error."""
     given, output, errors = (folder / name for name in ("input", "output", "errors"))
     given.write_text(command.input, encoding="utf-8")
@@ -133,7 +133,7 @@ def measured(command: Command, limits: Limits, folder: Path, *options: str) -> O
     try:
         told = process.communicate(timeout=limits.seconds)[0]
     except subprocess.TimeoutExpired:
-        return Outcome(TOO_LONG, {}, f"stopped after {limits.seconds:g} s")
+        return Measurement(TOO_LONG, {}, f"stopped after {limits.seconds:g} s")
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -141,8 +141,8 @@ def measured(command: Command, limits: Limits, folder: Path, *options: str) -> O
     seconds, peak, code = told.split()
     wrote = errors.read_text(encoding="utf-8", errors="replace")
     if int(code):
-        return Outcome(FAILED, {}, f"ended with code {code}: {wrote.strip().rpartition(chr(10))[2]}")
-    return Outcome(OK, {"seconds": float(seconds), "peak_memory": int(peak), "errors": wrote})
+        return Measurement(FAILED, {}, f"ended with code {code}: {wrote.strip().rpartition(chr(10))[2]}")
+    return Measurement(OK, {"seconds": float(seconds), "peak_memory": int(peak), "errors": wrote})
 
 
 def slowest_imports(wrote: str, number: int = SLOWEST) -> list[dict[str, Any]]:
@@ -151,14 +151,14 @@ def slowest_imports(wrote: str, number: int = SLOWEST) -> list[dict[str, Any]]:
     >>> slowest_imports("import time:       120 |        500 | json")
     [{'module': 'json', 'seconds': 0.0005, 'self_seconds': 0.00012}]
     """
-    found = [
+    imports = [
         {"module": module, "seconds": int(whole) / 1e6, "self_seconds": int(own) / 1e6}
         for own, whole, module in IMPORT.findall(wrote)
     ]
-    return sorted(found, key=lambda one: -float(one["seconds"]))[:number]
+    return sorted(imports, key=lambda one: -float(one["seconds"]))[:number]
 
 
-def summary(command: Command, runs: Sequence[Outcome], imports: list[dict[str, Any]]) -> dict[str, Any]:
+def summary(command: Command, runs: Sequence[Measurement], imports: list[dict[str, Any]]) -> dict[str, Any]:
     first, later = runs[0], runs[1:]
     return {
         "command": command.name,

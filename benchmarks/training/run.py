@@ -21,7 +21,7 @@ from benchmarks.measure import (
     FAILED,
     OK,
     Limits,
-    Outcome,
+    Measurement,
     conditions,
     interleaved,
     isolated,
@@ -53,7 +53,7 @@ reading and tokenising the data, what lies between the stages, and saving."""
 
 
 @dataclass(frozen=True)
-class Corpus:
+class CorpusFiles:
     """A data set of some size, as files; `sentences` and `words` are those of its training part."""
 
     path: Path
@@ -62,8 +62,8 @@ class Corpus:
 
 
 @dataclass(frozen=True)
-class Case:
-    corpus: Corpus
+class TrainingCase:
+    corpus: CorpusFiles
     engine: str
     seed: int
 
@@ -144,7 +144,7 @@ def run(
         corpora = prepare(dataset, sizes, place)
         settled = {corpus: configured(requests, corpus) for corpus in corpora}
 
-        def measure(case: Case, turn: int) -> Outcome:
+        def measure(case: TrainingCase, turn: int) -> Measurement:
             name = f"{case.engine}-{case.seed}-{case.corpus.sentences}-{turn}"
             arguments = {"dataset": str(case.corpus.path), "run": str(place / "runs" / name),
                          "config": settled[case.corpus][case.engine, case.seed].as_dict()}  # fmt: skip
@@ -153,7 +153,7 @@ def run(
             finally:
                 shutil.rmtree(place / "runs", ignore_errors=True)
 
-        def said(case: Case, turn: int, outcome: Outcome) -> None:
+        def said(case: TrainingCase, turn: int, outcome: Measurement) -> None:
             which = f"seed {case.seed}, {case.corpus.sentences:,} sentences, run {turn + 1} of {repeat}"
             told = f"{outcome.status}, {outcome.message}"
             if outcome.status == OK:
@@ -162,7 +162,9 @@ def run(
 
         names = list(dict.fromkeys(engine for engine, _ in requests))
         numbers = list(dict.fromkeys(seed for _, seed in requests))
-        groups = [[Case(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers]
+        groups = [
+            [TrainingCase(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers
+        ]
         outcomes = interleaved(groups, repeat, measure, description="training", log=said)
     results = [
         {
@@ -198,34 +200,36 @@ def requested(
     seeds: Sequence[int],
 ) -> dict[tuple[str, int], Request]:
     """What `roster train` is asked for, checked, with each engine and seed."""
-    found = {}
+    requests_by_case = {}
     for engine in engines:
         for seed in seeds or (None,):
             more = [("optimiser.engine", engine), *([("seed", seed)] if seed is not None else [])]
             request = load_request(preset=preset, overrides=[*overrides, *more])
-            found[engine, request.config().seed] = request
-    return found
+            requests_by_case[engine, request.config().seed] = request
+    return requests_by_case
 
 
-def configured(requests: Mapping[tuple[str, int], Request], corpus: Corpus) -> dict[tuple[str, int], Config]:
+def configured(
+    requests: Mapping[tuple[str, int], Request], corpus: CorpusFiles
+) -> dict[tuple[str, int], Config]:
     """The effective configs on one corpus; without a preset derived from it, as `roster train` does."""
     from roster.methods.defaults import settle
     from roster.methods.facts import facts_of
 
     facts = None
-    found = {}
+    configs = {}
     for key, request in requests.items():
         if request.preset is not None:
-            found[key] = request.config()
+            configs[key] = request.config()
             continue
         facts = facts or facts_of(
             request.config(), load_dataset(corpus.path).train
         )  # of no engine, and no seed
-        found[key] = settle(request, facts)[0]
-    return found
+        configs[key] = settle(request, facts)[0]
+    return configs
 
 
-def prepare(dataset: str | PathLike[str] | None, sizes: Sequence[int], folder: Path) -> list[Corpus]:
+def prepare(dataset: str | PathLike[str] | None, sizes: Sequence[int], folder: Path) -> list[CorpusFiles]:
     """The data set itself, or for each size a folder with so many of its sentences."""
     path = sample(folder / "sample") if dataset is None else Path(dataset)
     whole = load_dataset(path)
@@ -233,15 +237,15 @@ def prepare(dataset: str | PathLike[str] | None, sizes: Sequence[int], folder: P
         sizes = sizes or (SAMPLE_SENTENCES,)
     if not sizes:
         return [_corpus(path, whole.train)]
-    found = []
+    corpora = []
     for size in sorted(set(sizes)):
         chosen = drawn(whole.train, size)
-        found.append(_corpus(_written(folder / f"data-{size}", chosen, whole), chosen))
-    return found
+        corpora.append(_corpus(_written(folder / f"data-{size}", chosen, whole), chosen))
+    return corpora
 
 
-def _corpus(path: Path, sentences: Sequence[Sentence]) -> Corpus:
-    return Corpus(path, len(sentences), sum(map(len, sentences)))
+def _corpus(path: Path, sentences: Sequence[Sentence]) -> CorpusFiles:
+    return CorpusFiles(path, len(sentences), sum(map(len, sentences)))
 
 
 def drawn(sentences: Sequence[Sentence], size: int) -> list[Sentence]:
@@ -281,14 +285,14 @@ def sample(folder: Path) -> Path:
 
 
 def summary(
-    corpus: Corpus,
+    corpus: CorpusFiles,
     engine: str,
     base: str,
-    outcomes: Mapping[Case, Sequence[Outcome]],
+    outcomes: Mapping[TrainingCase, Sequence[Measurement]],
 ) -> dict[str, Any]:
     """What one engine did with one size, over its seeds and repeats."""
 
-    def of(name: str) -> list[Outcome]:
+    def of(name: str) -> list[Measurement]:
         return [
             run
             for case, runs in outcomes.items()
@@ -299,7 +303,7 @@ def summary(
     runs = of(engine)
     broken = next((run for run in runs if run.status == FAILED), runs[-1])
     stages = list(dict.fromkeys(stage for run in runs for stage in run.facts.get("stages", {})))
-    parts = {stage: [Outcome(OK, run.facts.get("stages", {})) for run in runs] for stage in stages}
+    parts = {stage: [Measurement(OK, run.facts.get("stages", {})) for run in runs] for stage in stages}
     return {
         "engine": engine,
         "sentences": corpus.sentences,

@@ -33,8 +33,8 @@ def train_once(dataset: str, run: str, config: dict[str, Any]) -> Iterator[dict[
     }
     gold = scored_split(data)
     if gold:
-        found = (one.sentence for one in load(run, chosen.optimiser.device).find(gold))
-        yield {"f1": round(evaluate_sentences(found, gold).f1, 5)}
+        predicted = (one.sentence for one in load(run, chosen.optimiser.device).find(gold))
+        yield {"f1": round(evaluate_sentences(predicted, gold).f1, 5)}
 
 
 def grouped_stages(stages: Mapping[str, Mapping[str, Any]], total: float) -> dict[str, float]:
@@ -44,12 +44,12 @@ def grouped_stages(stages: Mapping[str, Mapping[str, Any]], total: float) -> dic
     ...                 "ensemble": {"seconds": 1.0}, "model": {"seconds": 6.0}}, 6.5)
     {'members': 4.5, 'ensemble': 1.0, 'rest': 1.0}
     """
-    found: dict[str, float] = {}
+    groups: dict[str, float] = {}
     for name, facts in stages.items():
         if name != "model" and "seconds" in facts:
             group = "members" if name.startswith("member") else name
-            found[group] = found.get(group, 0.0) + facts["seconds"]
-    return {**found, "rest": round(total - sum(found.values()), 3)}
+            groups[group] = groups.get(group, 0.0) + facts["seconds"]
+    return {**groups, "rest": round(total - sum(groups.values()), 3)}
 
 
 def scored_split(dataset: Dataset) -> list[Sentence]:

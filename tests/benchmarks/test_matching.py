@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.matching.run import NOTES, Report, Result, Size, prepare, run, summary
-from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, TOO_MUCH, Limits, Outcome
+from benchmarks.matching.run import NOTES, MatchingReport, MatchingResult, Size, prepare, run, summary
+from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, TOO_MUCH, Limits, Measurement
 from roster.errors import DataError
 
 
@@ -81,19 +81,19 @@ def test_a_system_that_takes_too_long_is_not_asked_for_more(files: tuple[Path, P
     assert "ours time limit: stopped after 0.001 s" in " ".join(report.text().split())
 
 
-def outcome(status: str = OK, message: str = "", **facts: Any) -> Outcome:
+def outcome(status: str = OK, message: str = "", **facts: Any) -> Measurement:
     every = {"version": "1", "start_memory": 2**20, "build_seconds": 2.0, "prepare_seconds": 0.5,
              "cold_seconds": 2.0, "matches": 1234, "warm_seconds": 1.0, "peak_memory": 2**28}  # fmt: skip
-    return Outcome(status, {**every, **facts}, message)
+    return Measurement(status, {**every, **facts}, message)
 
 
 SIZE = Size(1000, 1100, Path(), Path())
 
 
-def report_of(*results: Result) -> Report:
+def report_of(*results: MatchingResult) -> MatchingReport:
     workload = {"dictionary": "d.tsv", "text": "t.txt", "sentences": 10, "words": 100_000}
     about = {"cpu": "Some CPU", "python": "3.11"}
-    return Report(about, 1, Limits(300.0), 2, workload, results)
+    return MatchingReport(about, 1, Limits(300.0), 2, workload, results)
 
 
 def test_summary() -> None:
@@ -111,11 +111,14 @@ def test_summary() -> None:
 def test_the_table_shows_what_was_measured_and_what_was_not() -> None:
     results = [
         summary("ours", SIZE, 100_000, [outcome(build_seconds=1.0, load_seconds=0.25), outcome()]),
-        summary("flashtext", SIZE, 100_000, [Outcome(MISSING, {}, "No module named 'flashtext'")]),
+        summary("flashtext", SIZE, 100_000, [Measurement(MISSING, {}, "No module named 'flashtext'")]),
         summary("pyahocorasick", SIZE, 100_000, [outcome(), outcome(TOO_MUCH, "stopped at 1 GiB")]),
-        summary("ahocorasick_rs", SIZE, 100_000, [Outcome(FAILED, {}, "ValueError: no")]),
+        summary("ahocorasick_rs", SIZE, 100_000, [Measurement(FAILED, {}, "ValueError: no")]),
         summary(
-            "phrasematcher", SIZE, 100_000, [Outcome(TOO_LONG, {"build_seconds": 9.0}, "stopped after 9 s")]
+            "phrasematcher",
+            SIZE,
+            100_000,
+            [Measurement(TOO_LONG, {"build_seconds": 9.0}, "stopped after 9 s")],
         ),
     ]
     text = report_of(*results).text()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.matching.systems import BLOCK, SYSTEMS, Names, System, read_sentences
+from benchmarks.matching.systems import BLOCK, SYSTEMS, MatchingSystem, NameFile, read_sentences
 
 Found = tuple[int, int, int, str]
 """Sentence, first word, last word + 1, name."""
@@ -60,16 +60,16 @@ def at_words(text: Sequence[Sequence[str]], start: int, end: int) -> tuple[int, 
     raise AssertionError("a hit outside the text")
 
 
-def built(system: str, names: Sequence[str], folder: Path) -> System:
+def built(system: str, names: Sequence[str], folder: Path) -> MatchingSystem:
     listed, typed = folder / "names.txt", folder / "names.tsv"
     listed.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
     typed.write_text("".join(f"{name}\tNAME\n" for name in names), encoding="utf-8")
     it = SYSTEMS[system]()
-    it.build(Names(listed), typed, folder)
+    it.build(NameFile(listed), typed, folder)
     return it
 
 
-def hits(it: System, names: Sequence[str], text: Sequence[list[str]]) -> list[Found]:
+def hits(it: MatchingSystem, names: Sequence[str], text: Sequence[list[str]]) -> list[Found]:
     """The hits of a system in words."""
     it.take(iter(text))
     it.prepare()
@@ -128,7 +128,7 @@ def test_a_name_with_two_types_is_one_place(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("Ana\nBo\n")
     (tmp_path / "names.tsv").write_text("Ana\tPER\nAna\tLOC\nBo\tPER\n")
     it = SYSTEMS["ours-exact"]()
-    it.build(Names(tmp_path / "names.txt"), tmp_path / "names.tsv", tmp_path)
+    it.build(NameFile(tmp_path / "names.txt"), tmp_path / "names.tsv", tmp_path)
     it.take([["Ana", "saw", "Ana"], ["Bo"]])
     it.prepare()
     found = it.find()
@@ -171,7 +171,7 @@ def test_names_are_read_in_blocks_and_timed(tmp_path: Path) -> None:
     expected = [f"Name {i}" for i in range(2 * BLOCK + 5)]
     path = tmp_path / "names.txt"
     path.write_text("".join(f"{name}\n" for name in expected))
-    names = Names(path)
+    names = NameFile(path)
     assert names.seconds == 0
     assert list(names) == expected
     assert 0 < names.seconds < 5

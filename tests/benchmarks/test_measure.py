@@ -24,7 +24,7 @@ from benchmarks.measure import (
     TOO_LONG,
     TOO_MUCH,
     Limits,
-    Outcome,
+    Measurement,
     conditions,
     free_memory,
     in_turn,
@@ -217,9 +217,9 @@ def test_runs_take_turns() -> None:
     asked: list[str] = []
     told: list[tuple[str, int]] = []
 
-    def measure(case: str, turn: int) -> Outcome:
+    def measure(case: str, turn: int) -> Measurement:
         asked.append(case)
-        return Outcome(OK, {"turn": turn})
+        return Measurement(OK, {"turn": turn})
 
     found = interleaved(
         [["a", "b"], ["x", "y", "z"]],
@@ -235,8 +235,8 @@ def test_runs_take_turns() -> None:
 
 
 def test_what_could_not_be_measured_is_not_asked_again() -> None:
-    def measure(case: str, turn: int) -> Outcome:
-        return Outcome(FAILED if (case, turn) == ("b", 1) else OK, {})
+    def measure(case: str, turn: int) -> Measurement:
+        return Measurement(FAILED if (case, turn) == ("b", 1) else OK, {})
 
     found = interleaved([["a", "b"]], 4, measure, description="test", log=lambda *_: None)
     assert [run.status for run in found["a"]] == [OK] * 4
@@ -250,12 +250,16 @@ def test_a_turn_has_every_item_once(items: list[int], turn: int) -> None:
 
 
 def test_facts_of_several_runs() -> None:
-    ours = [Outcome(OK, {"seconds": 2.0}), Outcome(OK, {"seconds": 4.0}), Outcome(TOO_LONG, {})]
-    theirs = [Outcome(OK, {"seconds": 8.0}), Outcome(OK, {"seconds": 40.0}), Outcome(OK, {"seconds": 1.0})]
+    ours = [Measurement(OK, {"seconds": 2.0}), Measurement(OK, {"seconds": 4.0}), Measurement(TOO_LONG, {})]
+    theirs = [
+        Measurement(OK, {"seconds": 8.0}),
+        Measurement(OK, {"seconds": 40.0}),
+        Measurement(OK, {"seconds": 1.0}),
+    ]
     assert spread_of(ours, "seconds", lambda s: 100 / s) == {"median": 37.5, "min": 25, "max": 50, "runs": 2}
     assert spread_of(ours, "memory") is None
     assert ratio(ours, theirs, "seconds") == {"median": 7.0, "min": 4.0, "max": 10.0, "runs": 2}
-    assert ratio(ours, [Outcome(MISSING, {})], "seconds") is None
+    assert ratio(ours, [Measurement(MISSING, {})], "seconds") is None
 
 
 def test_conditions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Outcome
-from benchmarks.prediction.run import Case, PredictionReport, Text, _cases, named, prepare, run, summary
+from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Measurement
+from benchmarks.prediction.run import (
+    PredictionCase,
+    PredictionReport,
+    TextFile,
+    _cases,
+    named,
+    prepare,
+    run,
+    summary,
+)
 from roster.errors import DataError, ModelError
 
 ABOUT = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
@@ -81,10 +90,10 @@ def test_without_torch_weights_there_is_no_pipeline(tmp_path: Path) -> None:
     assert "pipeline missing: no MODEL is one" in " ".join(report.text().split())
 
 
-def pipelines(models: Sequence[Path], tmp_path: Path) -> list[Case]:
+def pipelines(models: Sequence[Path], tmp_path: Path) -> list[PredictionCase]:
     """What would be measured of the pipeline beside these models."""
     systems = ["pipeline", "pipeline-32"]
-    text = Text("t", tmp_path / "t.txt", 1, 1, 1)
+    text = TextFile("t", tmp_path / "t.txt", 1, 1, 1)
     folders = {folder.name: folder for folder in models}
     found = _cases(folders, systems, None, text, tmp_path, Limits(9), lambda line: None)
     assert [case.system for case in found] == [*["ours"] * len(models), *systems]
@@ -114,7 +123,7 @@ def test_the_pipeline_takes_the_first_model_that_fits(
 
 def test_no_model_that_the_pipeline_can_take(unfit: list[Path], tmp_path: Path) -> None:
     for case in pipelines(unfit, tmp_path):
-        assert case.ready == Outcome(
+        assert case.ready == Measurement(
             MISSING,
             {},
             "no MODEL is one-head or two-heads on a transformer, with torch weights: crf is crf on a "
@@ -123,20 +132,20 @@ def test_no_model_that_the_pipeline_can_take(unfit: list[Path], tmp_path: Path) 
         )
 
 
-def outcome(seconds: float, **more: Any) -> Outcome:
+def outcome(seconds: float, **more: Any) -> Measurement:
     facts = {"seconds": seconds, "load_seconds": 0.5, "entities": 7, "peak_memory": 2**28, "version": "1"}
-    return Outcome(OK, {**facts, **more})
+    return Measurement(OK, {**facts, **more})
 
 
-def outcomes() -> dict[Case, list[Outcome]]:
+def outcomes() -> dict[PredictionCase, list[Measurement]]:
     return {
-        Case("ours a", "ours", "/a", "a"): [outcome(1.0, scores={"f1": 0.5}), outcome(2.0)],
-        Case("pipeline", "pipeline", "/a", "a"): [outcome(10.0), outcome(12.0)],
-        Case("spacy", "spacy", "x", "x"): [Outcome(MISSING, {}, "No module named 'spacy'")],
-        Case("spacy-pipe", "spacy-pipe", "y", "y"): [outcome(4.0), outcome(4.0)],
-        Case("pipeline-32", "pipeline-32", "/a", "a"): [
+        PredictionCase("ours a", "ours", "/a", "a"): [outcome(1.0, scores={"f1": 0.5}), outcome(2.0)],
+        PredictionCase("pipeline", "pipeline", "/a", "a"): [outcome(10.0), outcome(12.0)],
+        PredictionCase("spacy", "spacy", "x", "x"): [Measurement(MISSING, {}, "No module named 'spacy'")],
+        PredictionCase("spacy-pipe", "spacy-pipe", "y", "y"): [outcome(4.0), outcome(4.0)],
+        PredictionCase("pipeline-32", "pipeline-32", "/a", "a"): [
             outcome(5.0),
-            Outcome(TOO_LONG, {}, "stopped after 9 s"),
+            Measurement(TOO_LONG, {}, "stopped after 9 s"),
         ],
     }
 

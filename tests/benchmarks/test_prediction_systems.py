@@ -13,8 +13,8 @@ import roster
 from benchmarks.measure import MISSING, OK, Limits, isolated
 from benchmarks.prediction.systems import (
     BatchedPipeline,
-    Ours,
     Pipeline,
+    RosterModel,
     build_spacy,
     predict,
     read_words,
@@ -131,7 +131,7 @@ def test_a_stream(trained: Path, text: Path) -> None:
     (facts,) = stream(str(trained), str(text), "cpu", 2.5 * text.stat().st_size)
     once = len(text.read_text().split())
     assert 2.2 * once < facts["words"] < 2.8 * once
-    ours = Ours(str(trained), "cpu")
+    ours = RosterModel(str(trained), "cpu")
     assert facts["entities"] > 2 * ours.find(ours.take(read_words(text)))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import roster
-from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Outcome, peak_memory
+from benchmarks.measure import FAILED, OK, TOO_LONG, Limits, Measurement, peak_memory
 from benchmarks.startup import run as startup
 from benchmarks.startup.run import Command, StartupReport, measured, run, slowest_imports, summary
 from roster.errors import ModelError
@@ -106,11 +106,11 @@ def test_no_model(tmp_path: Path) -> None:
 
 
 def test_the_first_run_is_told_apart() -> None:
-    runs = [Outcome(OK, {"seconds": s, "peak_memory": 2**20, "errors": ""}) for s in (9.0, 1.0, 3.0)]
+    runs = [Measurement(OK, {"seconds": s, "peak_memory": 2**20, "errors": ""}) for s in (9.0, 1.0, 3.0)]
     result = summary(Command("roster x", ()), runs, [])
     assert result["first_seconds"] == 9.0
     assert result["seconds"] == {"median": 2.0, "min": 1.0, "max": 3.0, "runs": 2}
-    broken = summary(Command("roster y", ()), [Outcome(FAILED, {}, "ended with code 2: no")], [])
+    broken = summary(Command("roster y", ()), [Measurement(FAILED, {}, "ended with code 2: no")], [])
     about = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}
     report = StartupReport({"machine": about, "versions": {}, "repeat": 2}, (result, broken))
     rows = [" ".join(line.split()) for line in report.text().splitlines()]

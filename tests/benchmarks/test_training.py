@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.measure import FAILED, OK, TOO_MUCH, Limits, Outcome
+from benchmarks.measure import FAILED, OK, TOO_MUCH, Limits, Measurement
 from benchmarks.training.run import (
-    Case,
-    Corpus,
+    CorpusFiles,
+    TrainingCase,
     TrainingReport,
     configured,
     drawn,
@@ -30,7 +30,7 @@ from roster.methods.facts import facts_of
 from roster.methods.request import load_config, load_request
 from roster.methods.roster.settings import NoiseRobust
 
-CORPUS = Corpus(Path("x"), 100, 2000)
+CORPUS = CorpusFiles(Path("x"), 100, 2000)
 
 
 @pytest.fixture
@@ -118,20 +118,20 @@ def test_splits_without_gold_are_not_scored(toy: list[Sentence], tmp_path: Path)
     assert len(scored_split(load_dataset(tmp_path))) == 5
 
 
-def outcome(total: float, seconds: float = 0.0, **more: Any) -> Outcome:
+def outcome(total: float, seconds: float = 0.0, **more: Any) -> Measurement:
     facts = {
         "total_seconds": total,
         "stages": {"members": total / 2, "rest": total / 2},
         "peak_memory": 2**29,
     }
-    return Outcome(OK, {**facts, **more}, "", seconds or total + 3)
+    return Measurement(OK, {**facts, **more}, "", seconds or total + 3)
 
 
 OUTCOMES = {
-    Case(CORPUS, "plain", 1): [outcome(20.0, f1=0.5), outcome(22.0)],
-    Case(CORPUS, "fast", 1): [outcome(4.0, f1=0.6, peak_gpu_memory=2**30), outcome(2.0)],
-    Case(CORPUS, "plain", 2): [outcome(24.0, f1=0.7), outcome(24.0)],
-    Case(CORPUS, "fast", 2): [outcome(4.0), Outcome(FAILED, {}, "ValueError: no", 1.0)],
+    TrainingCase(CORPUS, "plain", 1): [outcome(20.0, f1=0.5), outcome(22.0)],
+    TrainingCase(CORPUS, "fast", 1): [outcome(4.0, f1=0.6, peak_gpu_memory=2**30), outcome(2.0)],
+    TrainingCase(CORPUS, "plain", 2): [outcome(24.0, f1=0.7), outcome(24.0)],
+    TrainingCase(CORPUS, "fast", 2): [outcome(4.0), Measurement(FAILED, {}, "ValueError: no", 1.0)],
 }
 
 
@@ -171,7 +171,7 @@ def test_the_table() -> None:
 
 
 def test_the_table_without_a_run() -> None:
-    runs = {Case(CORPUS, "plain", 1): [Outcome(TOO_MUCH, {}, "stopped at 1 GiB")]}
+    runs = {TrainingCase(CORPUS, "plain", 1): [Measurement(TOO_MUCH, {}, "stopped at 1 GiB")]}
     found = report(summary(CORPUS, "plain", "plain", runs))
     rows = [" ".join(line.split()) for line in found.text().splitlines()]
     assert "plain memory limit: stopped at 1 GiB" in rows

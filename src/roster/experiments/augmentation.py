@@ -96,13 +96,13 @@ def example_table(point: Point, name: str, data: str) -> Table:
             values: dict[str, Any] = {**kept, **overrides, **fixed}
             # Nothing that is derived from data has a part in augmentation.
             config = load_config(preset=point.preset, overrides=values)
-            found = augmented(config, dataset.types, dataset.train, chosen, point.seed)
-            lines.append((arm, found))
+            words = augmented(config, dataset.types, dataset.train, chosen, point.seed)
+            lines.append((arm, words))
     rows = []
     for i, sentence in enumerate(chosen):
         rows.append(["original", " ".join(sentence.words)])
-        for arm, found in lines:
-            rows.append([arm, " ".join(map(marked, sentence.words, found[i]))])
+        for arm, words in lines:
+            rows.append([arm, " ".join(map(marked, sentence.words, words[i]))])
     title = f"Augmented sentences of {data}"
     return Table(f"{name}-examples", title, ["", "sentence"], rows, ["Replaced words are bold."])
 
@@ -138,9 +138,9 @@ def augmented(
         generator = np.random.default_rng(seed)
         return [list(replace_names(sentence, names, generator)) for sentence in chosen]
     task = Task.build(config, types, chosen, {})
-    found = augmenter(task, seed)(None, 0)  # type: ignore[arg-type]  # a frozen model looks at no other
-    changed_at = (found.ids != task.corpus.ids).cpu().numpy()
-    ids, layout, tokenizer = found.ids.cpu().numpy(), found.encoded, task.encoder.tokenizer
+    augmentation = augmenter(task, seed)(None, 0)  # type: ignore[arg-type]  # a frozen model looks at no other
+    changed_at = (augmentation.ids != task.corpus.ids).cpu().numpy()
+    ids, layout, tokenizer = augmentation.ids.cpu().numpy(), augmentation.encoded, task.encoder.tokenizer
     words = [word for sentence in chosen for word in sentence.words]
     for window in range(layout.n_windows):
         part = slice(layout.word_starts[window], layout.word_starts[window + 1])

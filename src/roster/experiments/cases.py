@@ -31,7 +31,7 @@ HTML = ("#f7c6c5", "#c7d9f7", "#fbe3b0", "#e3cdf2", "#c5ece9", "#cdeac4", "#e0e0
 class Case:
     """One sentence with the labels of each method."""
 
-    found: Mapping[str, Sentence]
+    labels: Mapping[str, Sentence]
 
 
 def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
@@ -84,7 +84,7 @@ def collect(
     dataset = changed(dataset_of(point.data), point.change)
     own = [sentence for text in typed for sentence in split(text)]
     given = sentences_of(dataset, part)
-    found: dict[str, list[Sentence]] = dict(given)
+    by_method: dict[str, list[Sentence]] = dict(given)
     texts = [*own, *next(iter(given.values()))]
     typed_found: dict[str, list[Sentence]] = {}
     order = {arm: i for i, arm in enumerate(ORDER)}
@@ -99,10 +99,10 @@ def collect(
         predicted = [one.sentence for one in load(Path(folder)).find(texts)]
         name = title_of(item.arm)
         methods.append(name)
-        typed_found[name], found[name] = predicted[: len(own)], predicted[len(own) :]
-    chosen = most_different([found[name] for name in methods])
+        typed_found[name], by_method[name] = predicted[: len(own)], predicted[len(own) :]
+    chosen = most_different([by_method[name] for name in methods])
     cases = [Case({name: labels[i] for name, labels in typed_found.items()}) for i in range(len(own))]
-    return cases + [Case({name: labels[i] for name, labels in found.items()}) for i in chosen]
+    return cases + [Case({name: labels[i] for name, labels in by_method.items()}) for i in chosen]
 
 
 def sentences_of(dataset: Dataset, part: str) -> dict[str, list[Sentence]]:
@@ -134,11 +134,11 @@ def most_different(methods: Sequence[Sequence[Sentence]], most: int = CASES) -> 
 
 def terminal(title: str, cases: Sequence[Case], *, colour: bool) -> str:
     types = types_of(cases)
-    width = max((len(name) for case in cases for name in case.found), default=0)
+    width = max((len(name) for case in cases for name in case.labels), default=0)
     lines = [title]
     for number, case in enumerate(cases, 1):
         lines += ["", f"{number}."]
-        for name, sentence in case.found.items():
+        for name, sentence in case.labels.items():
             lines.append(f"  {name:{width}}  {in_terminal(sentence, types, colour)}")
     return "\n".join(lines) + "\n"
 
@@ -158,8 +158,8 @@ def page(title: str, cases: Sequence[Case]) -> str:
     colours = {name: HTML[i % len(HTML)] for i, name in enumerate(types)}
     rows = []
     for number, case in enumerate(cases, 1):
-        for i, (name, sentence) in enumerate(case.found.items()):
-            count = f'<th rowspan="{len(case.found)}">{number}</th>' if i == 0 else ""
+        for i, (name, sentence) in enumerate(case.labels.items()):
+            count = f'<th rowspan="{len(case.labels)}">{number}</th>' if i == 0 else ""
             text = "".join(_mark(piece, span, colours) for piece, span in pieces(sentence))
             rows.append(f"<tr>{count}<td>{escape(name)}</td><td>{text}</td></tr>")
     legend = " ".join(f'<mark style="background:{c}">{escape(name)}</mark>' for name, c in colours.items())
@@ -185,8 +185,8 @@ def _mark(text: str, span: Span | None, colours: Mapping[str, str]) -> str:
 
 
 def types_of(cases: Iterable[Case]) -> list[str]:
-    found = {x.label for case in cases for s in case.found.values() for x in s.spans or ()}
-    return sorted(found)
+    types = {x.label for case in cases for s in case.labels.values() for x in s.spans or ()}
+    return sorted(types)
 
 
 def pieces(sentence: Sentence) -> list[tuple[str, Span | None]]:
@@ -197,10 +197,10 @@ def pieces(sentence: Sentence) -> list[tuple[str, Span | None]]:
     """
     if not sentence.words:
         return []
-    found: list[tuple[str, Span | None]] = []
+    parts: list[tuple[str, Span | None]] = []
     at, end = sentence.offsets[0][0], sentence.offsets[-1][1]
     for span in sorted(sentence.spans or ()):
         start, stop = sentence.char_span(span)
-        found += [(sentence.text[at:start], None), (sentence.text[start:stop], span)]
+        parts += [(sentence.text[at:start], None), (sentence.text[start:stop], span)]
         at = stop
-    return [piece for piece in [*found, (sentence.text[at:end], None)] if piece[0]]
+    return [piece for piece in [*parts, (sentence.text[at:end], None)] if piece[0]]

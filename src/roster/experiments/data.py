@@ -40,10 +40,10 @@ def name_of(data: str) -> str:
 
 @lru_cache(2)  # the largest takes half a gigabyte
 def dataset_of(data: str) -> Dataset:
-    found = load_dataset(data)
-    for part in (found.valid, found.test):
+    dataset = load_dataset(data)
+    for part in (dataset.valid, dataset.test):
         if part and all(s.spans is not None for s in part):
-            return found
+            return dataset
     raise DataError(
         "no split with gold labels to score on; expected test or valid files with labels", path=data
     )

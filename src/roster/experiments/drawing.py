@@ -29,9 +29,9 @@ class Measured:
 
     @property
     def scores(self) -> dict[str, float]:
-        found = self.record["scores"] if self.stage is None else self._stage["scores"]
-        split = next(name for name in SPLITS if name in found)
-        return {key: found[split][key] for key in ("precision", "recall", "f1")}
+        by_split = self.record["scores"] if self.stage is None else self._stage["scores"]
+        split = next(name for name in SPLITS if name in by_split)
+        return {key: by_split[split][key] for key in ("precision", "recall", "f1")}
 
     @property
     def f1(self) -> float:
@@ -46,8 +46,8 @@ class Measured:
 
     @property
     def _stage(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.record["stages"][self.stage]
-        return found
+        stage: dict[str, Any] = self.record["stages"][self.stage]
+        return stage
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ class Drawing:
 
 def measured(results: Results, experiment: str) -> list[Measured]:
     """All numbers of an experiment that are there. Where two plans have one number, the later one counts."""
-    found: dict[tuple[Any, ...], Measured] = {}
+    numbers: dict[tuple[Any, ...], Measured] = {}
     for plan in results.plans:
         if plan["experiment"] != experiment:
             continue
         for row in plan["rows"]:
             place = (row["backbone"], row["data"], row["arm"], row["x"], row["seed"])
-            found.pop(place, None)
+            numbers.pop(place, None)
             record = results.points.get(row["key"])
             if record is not None:
-                found[place] = Measured(
+                numbers[place] = Measured(
                     row["arm"],
                     row["data"],
                     row["backbone"],
@@ -80,17 +80,17 @@ def measured(results: Results, experiment: str) -> list[Measured]:
                     record,
                     row.get("corpus", ""),
                 )
-    return list(found.values())
+    return list(numbers.values())
 
 
 def grouped(
     items: Iterable[Measured], key: Callable[[Measured], Any]
 ) -> Iterator[tuple[Any, list[Measured]]]:
     """Groups in the order in which they first come."""
-    found: dict[Any, list[Measured]] = {}
+    groups: dict[Any, list[Measured]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    yield from found.items()
+        groups.setdefault(key(item), []).append(item)
+    yield from groups.items()
 
 
 def spread(items: Iterable[Measured], score: str = "f1") -> Spread | None:

@@ -42,8 +42,8 @@ def draw(name: str, results: Results, *, texts: bool, log: Callable[[str], None]
     if name == "augmentation":
         plain: Drawing = module.draw(items, examples=False)
         return _with_data(name, log, lambda: module.draw(items), plain) if texts else plain
-    found: Drawing = module.draw(items)
-    return found
+    drawing: Drawing = module.draw(items)
+    return drawing
 
 
 def _with_data(
@@ -67,22 +67,22 @@ def save_all(
 ) -> list[Path]:
     """Every table as Markdown and LaTeX, every figure as SVG and PNG, and one page with all of them."""
     folder = Path(folder)
-    found, parts = [], ["# Results", ""]
+    paths, parts = [], ["# Results", ""]
     for name in names:
         drawing = draw(name, results, texts=texts, log=log)
         for table in drawing.tables:
-            found += write_all(
+            paths += write_all(
                 folder, {f"{table.name}.md": table.markdown(), f"{table.name}.tex": table.latex()}
             )
             parts.append(table.markdown())
         for figure in drawing.figures:
             folder.mkdir(parents=True, exist_ok=True)
-            found += save(figure, folder)
+            paths += save(figure, folder)
             parts += [f"![{figure.title}]({figure.name}.svg)", ""]
-        found += write_all(folder, drawing.texts)
+        paths += write_all(folder, drawing.texts)
     if len(parts) > 2:
-        found += write_all(folder, {INDEX: "\n".join(parts)})
-    return found
+        paths += write_all(folder, {INDEX: "\n".join(parts)})
+    return paths
 
 
 def write_all(folder: Path, texts: dict[str, str]) -> list[Path]:

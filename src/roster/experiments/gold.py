@@ -19,18 +19,18 @@ ARMS = (ROSTER, ALONE, BOTH)
 
 def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_STEPS) -> list[Row]:
     """The first n gold sentences, the same ones for all three."""
-    found = []
+    listed = []
     for data in asked.data:
         every = len(gold_sentences(dataset_of(data)))
         for n in sorted({min(n, every) for n in sizes}):
             for seed in asked.seeds:
                 given = Change(names=asked.names, gold=n)
-                found.append(Row(ROSTER, asked.point(data, seed, "roster", change=given), n))
-                found.append(Row(BOTH, asked.point(data, seed, "fine-tune", change=given), n))
+                listed.append(Row(ROSTER, asked.point(data, seed, "roster", change=given), n))
+                listed.append(Row(BOTH, asked.point(data, seed, "fine-tune", change=given), n))
                 if n:
                     alone = gold_fine_tuning(asked, data, seed, n, least_steps)
-                    found.append(Row(ALONE, alone, n))
-    return found
+                    listed.append(Row(ALONE, alone, n))
+    return listed
 
 
 def draw(items: Sequence[Measured]) -> Drawing:

@@ -46,7 +46,7 @@ def usual_methods() -> list[str]:
 
 def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
     """Without `methods` the paper's, and of these on each data set those that it has labels for."""
-    found = []
+    listed = []
     for data in asked.data:
         has_gold = dataset_of(data).has_train_gold
         for method in methods or usual_methods():
@@ -61,8 +61,8 @@ def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
                     f"and each with {GOLD} after its name"
                 )
             for seed in asked.seeds if method != DISTANT_MATCH else asked.seeds[:1]:
-                found.append(Row(method, _point(asked, data, seed, learned, method.endswith(GOLD))))
-    return found
+                listed.append(Row(method, _point(asked, data, seed, learned, method.endswith(GOLD))))
+    return listed
 
 
 def _point(asked: Asked, data: str, seed: int, method: str, gold: bool) -> Point:
@@ -126,7 +126,7 @@ def _published_encoders(arms: Sequence[str], data_sets: Sequence[str]) -> list[s
     >>> _published_encoders(["distant-match", "autoner", "roster"], ["conll03"])
     ['Published figures with a BiLSTM: AutoNER; with RoBERTa-base: RoSTER.']
     """
-    found: dict[str, list[str]] = {}
+    by_encoder: dict[str, list[str]] = {}
     for arm in arms:
         there = {
             data: published.encoder(data, arm) for data in data_sets if arm in published.MAIN.get(data, {})
@@ -134,8 +134,8 @@ def _published_encoders(arms: Sequence[str], data_sets: Sequence[str]) -> list[s
         for encoder in filter(None, dict.fromkeys(there.values())):
             those = [data for data in there if there[data] == encoder]
             where = f" ({', '.join(those)})" if len(those) < len(there) else ""
-            found.setdefault(encoder, []).append(title_of(arm) + where)
-    parts = [f"with {encoder}: {', '.join(rows)}" for encoder, rows in found.items()]
+            by_encoder.setdefault(encoder, []).append(title_of(arm) + where)
+    parts = [f"with {encoder}: {', '.join(rows)}" for encoder, rows in by_encoder.items()]
     return [f"Published figures {'; '.join(parts)}."] if parts else []
 
 

@@ -149,5 +149,5 @@ class Keys:
 
 def stored(results: Results, plan: Planned) -> bool:
     """Whether the result is there already."""
-    found = results.points.get(plan.key)
-    return found is not None and same_settings(plan.row.point, found["settings"])
+    record = results.points.get(plan.key)
+    return record is not None and same_settings(plan.row.point, record["settings"])

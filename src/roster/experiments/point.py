@@ -78,9 +78,9 @@ class Point:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, found: Mapping[str, Any]) -> Point:
+    def from_dict(cls, values: Mapping[str, Any]) -> Point:
         """As `as_dict` gave it, through JSON; what an older file does not have is as by default."""
-        known = {f.name: found[f.name] for f in fields(cls) if f.name in found}
+        known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         known["change"] = Change(**{k: v for k, v in known["change"].items() if k in asdict(Change())})
         for name in ("overrides", "curves"):
             known[name] = tuple(map(tuple, known[name]))
@@ -90,8 +90,8 @@ class Point:
 def settings(config: Config) -> dict[str, Any]:
     """Every option that the method uses by its full name, but for those that say where a file lies.
 
-    >>> found = settings(from_dict({}))
-    >>> found["noise_robust.q"], "backbone.name" in found, "bond.epochs" in found
+    >>> values = settings(from_dict({}))
+    >>> values["noise_robust.q"], "backbone.name" in values, "bond.epochs" in values
     (0.7, False, False)
     """
     return {name: value for name, value in flat(config.as_dict()).items() if name not in PLACES}

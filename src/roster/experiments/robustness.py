@@ -53,7 +53,7 @@ def rows(
     names = [name_of(data) for data in asked.data]
     varied = names[:1] if vary is None else [_named(data, names, "--vary") for data in vary]
     corpus_of = {_named(data, names, "--corpus"): corpus for data, corpus in (corpora or {}).items()}
-    found = []
+    listed = []
     for data, name in zip(asked.data, names, strict=True):
         dataset, corpus = dataset_of(data), corpus_of.get(name, name)
         has_gold = dataset.has_train_gold
@@ -66,15 +66,15 @@ def rows(
             x = change.first or None
             if has_gold:
                 match = asked.point(data, asked.seeds[0], DISTANT_MATCH, change=change)
-                found.append(Row(DISTANT_MATCH, match, x, corpus=corpus))
+                listed.append(Row(DISTANT_MATCH, match, x, corpus=corpus))
             for method in methods:
                 for seed in asked.seeds:
                     point = asked.point(data, seed, method, change=change)
-                    found.append(Row(method, point, x, corpus=corpus))
+                    listed.append(Row(method, point, x, corpus=corpus))
         if has_gold:
             for seed in asked.seeds:
-                found.append(Row(GOLD_ARM, gold_fine_tuning(asked, data, seed), corpus=corpus))
-    return found
+                listed.append(Row(GOLD_ARM, gold_fine_tuning(asked, data, seed), corpus=corpus))
+    return listed
 
 
 def _check(methods: Sequence[str], names_kept: Sequence[float], first: Sequence[int]) -> None:
@@ -115,8 +115,8 @@ class Variant:
         return spread(self.runs.get(method, ()))
 
     def mean(self, method: str) -> float | None:
-        found = self.f1(method)
-        return found.mean if found else None
+        scores = self.f1(method)
+        return scores.mean if scores else None
 
     def against_plain(self, method: str) -> float | None:
         return _difference(self.mean(method), self.mean(PLAIN))
@@ -141,14 +141,14 @@ def variants(items: Iterable[Measured]) -> list[Variant]:
     """The variants that a method has a result on. Gold is that of the data set, else that of its corpus."""
     items = list(items)
     on_gold = [m for m in items if m.arm == GOLD_ARM]
-    found = []
+    listed = []
     for (data, first), group in grouped(items, lambda m: (m.data, m.x)):
         runs = dict(grouped((m for m in group if m.arm not in (GOLD_ARM, DISTANT_MATCH)), lambda m: m.arm))
         if not runs:
             continue
         corpus = group[0].corpus or data
         gold = [m for m in on_gold if m.data == data] or [m for m in on_gold if m.corpus == corpus]
-        found.append(
+        listed.append(
             Variant(
                 data if first is None else f"{data}, first {first:,.0f}",
                 corpus,
@@ -158,25 +158,25 @@ def variants(items: Iterable[Measured]) -> list[Variant]:
                 next((m for m in group if m.arm == DISTANT_MATCH), None),
             )
         )
-    return found
+    return listed
 
 
 def draw(items: Sequence[Measured]) -> Drawing:
     """For each encoder a table of variants, one of means and counts, and one of the hold-out signal."""
     tables = []
     for backbone, group in grouped(items, lambda m: m.backbone):
-        found = variants(group)
-        if not found:
+        shown = variants(group)
+        if not shown:
             continue
-        arms = {arm for variant in found for arm in variant.runs}
+        arms = {arm for variant in shown for arm in variant.runs}
         methods = sorted(arms, key=lambda m: (m == OURS, m != PLAIN, m))  # fine-tuning first, RoSTER last
-        tables += [variant_table(found, methods, backbone), summary_table(found, methods, backbone)]
-        if signals := [one for v in found if (one := signal(v))]:
+        tables += [variant_table(shown, methods, backbone), summary_table(shown, methods, backbone)]
+        if signals := [one for v in shown if (one := signal(v))]:
             tables.append(signal_table(signals, backbone))
     return Drawing(tables)
 
 
-def variant_table(found: Sequence[Variant], methods: Sequence[str], backbone: str) -> Table:
+def variant_table(shown: Sequence[Variant], methods: Sequence[str], backbone: str) -> Table:
     compared = [m for m in methods if m != PLAIN] if PLAIN in methods else []
     head = ["variant", "corpus", "sentences", "labels: precision/recall", *(_short(m) for m in methods),
             "fine-tuning on gold", *(f"{_short(m)} - fine-tuning" for m in compared),
@@ -187,7 +187,7 @@ def variant_table(found: Sequence[Variant], methods: Sequence[str], backbone: st
             *(signed(v.against_plain(m)) for m in compared), *(signed(v.against_gold(m)) for m in methods),
             ", ".join(f"{_short(m)} {n} of {len(v.runs[m])}" for m in methods if (n := v.collapsed(m))),
         ]
-        for v in found
+        for v in shown
     ]  # fmt: skip
     notes = [
         f"F1 of the test split. {SPREAD} Collapsed: runs with F1 below {number(COLLAPSED)}. Gold: "
@@ -197,9 +197,9 @@ def variant_table(found: Sequence[Variant], methods: Sequence[str], backbone: st
     return Table(slug("robustness", backbone), f"Robustness with {backbone}", head, lines, notes)
 
 
-def summary_table(found: Sequence[Variant], methods: Sequence[str], backbone: str) -> Table:
+def summary_table(shown: Sequence[Variant], methods: Sequence[str], backbone: str) -> Table:
     """Means over the variants that all methods have a result on; collapses over all runs."""
-    whole = [v for v in found if all(m in v.runs for m in methods)]
+    whole = [v for v in shown if all(m in v.runs for m in methods)]
     corpora = len({v.corpus for v in whole})
     measures: dict[str, Callable[[str], str]] = {
         f"mean over {_count(len(whole), 'variant')}": lambda m: number(mean(whole, lambda v: v.mean(m))),
@@ -208,7 +208,7 @@ def summary_table(found: Sequence[Variant], methods: Sequence[str], backbone: st
         ),
         "worst variant": lambda m: _worst(whole, m),
         "collapsed runs": lambda m: (
-            f"{sum(v.collapsed(m) for v in found)} of {sum(len(v.runs.get(m, ())) for v in found)}"
+            f"{sum(v.collapsed(m) for v in shown)} of {sum(len(v.runs.get(m, ())) for v in shown)}"
         ),
     }
     if PLAIN in methods:
@@ -232,9 +232,9 @@ def summary_table(found: Sequence[Variant], methods: Sequence[str], backbone: st
         "means. The spread is the larger standard deviation of the two; one run has none, so any shortfall "
         "counts."
     ]
-    if len(whole) < len(found):
+    if len(whole) < len(shown):
         notes.append(
-            f"{len(found) - len(whole)} of {len(found)} variants lack a method's results and count only in "
+            f"{len(shown) - len(whole)} of {len(shown)} variants lack a method's results and count only in "
             "collapsed runs."
         )
     title = f"Robustness with {backbone}: means and counts"
@@ -244,32 +244,32 @@ def summary_table(found: Sequence[Variant], methods: Sequence[str], backbone: st
 Score = Callable[[Variant], float | None]
 
 
-def mean(found: Iterable[Variant], score: Score) -> float | None:
+def mean(shown: Iterable[Variant], score: Score) -> float | None:
     """Over the variants that have the score."""
-    values = [value for v in found if (value := score(v)) is not None]
+    values = [value for v in shown if (value := score(v)) is not None]
     return fmean(values) if values else None
 
 
-def corpus_mean(found: Iterable[Variant], score: Score) -> float | None:
+def corpus_mean(shown: Iterable[Variant], score: Score) -> float | None:
     """The mean over corpora of the means over their variants."""
     by_corpus: dict[str, list[Variant]] = {}
-    for variant in found:
+    for variant in shown:
         by_corpus.setdefault(variant.corpus, []).append(variant)
     means = [value for group in by_corpus.values() if (value := mean(group, score)) is not None]
     return fmean(means) if means else None
 
 
-def _worst(found: Sequence[Variant], method: str) -> str:
-    scored = [(value, v.name) for v in found if (value := v.mean(method)) is not None]
+def _worst(shown: Sequence[Variant], method: str) -> str:
+    scored = [(value, v.name) for v in shown if (value := v.mean(method)) is not None]
     if not scored:
         return "-"
     value, name = min(scored)
     return f"{number(value)} ({name})"
 
 
-def _below(found: Sequence[Variant], method: str) -> str:
-    names = [v.name for v in found if v.below_plain(method)]
-    return f"{len(names)} of {len(found)}" + (f" ({'; '.join(names)})" if names else "")
+def _below(shown: Sequence[Variant], method: str) -> str:
+    names = [v.name for v in shown if v.below_plain(method)]
+    return f"{len(names)} of {len(shown)}" + (f" ({'; '.join(names)})" if names else "")
 
 
 def _other(method: str, text: str) -> str:
@@ -337,25 +337,25 @@ def signal(variant: Variant) -> Signal | None:
 
 def _estimate(item: Measured) -> dict[str, Any]:
     stage: dict[str, Any] = item.record["stages"].get(SIGNAL_STAGE, {})
-    found: dict[str, Any] = stage.get("hold_out_recall", {}).get("all", {})
-    return found
+    estimate: dict[str, Any] = stage.get("hold_out_recall", {}).get("all", {})
+    return estimate
 
 
-def signal_table(found: Sequence[Signal], backbone: str) -> Table:
+def signal_table(signals: Sequence[Signal], backbone: str) -> Table:
     head = ["variant", "names", "hold-out recall", "its error", "test recall", "hold-out - test", "test F1"]
     lines = [
         [s.name, f"{s.names:,}", cell(s.hold_out), number(s.error), cell(s.recall),
          signed(s.hold_out.mean - s.recall.mean), cell(s.f1)]
-        for s in found
+        for s in signals
     ]  # fmt: skip
-    predicted = [s.hold_out.mean for s in found]
-    recall, f1 = [s.recall.mean for s in found], [s.f1.mean for s in found]
+    predicted = [s.hold_out.mean for s in signals]
+    recall, f1 = [s.recall.mean for s in signals], [s.f1.mean for s in signals]
     off = fmean(abs(a - b) for a, b in zip(predicted, recall, strict=True))
     notes = [
         "Hold-out recall: the share of the mentions of names that a member was not taught which it finds in "
         "the training text, averaged by name; no gold label is needed for it. Test scores are those of the "
         f"members' mean. {SPREAD}",
-        f"Rank correlation of hold-out recall over {_count(len(found), 'variant')}: "
+        f"Rank correlation of hold-out recall over {_count(len(signals), 'variant')}: "
         f"{number(rank_correlation(predicted, recall))} with test recall, "
         f"{number(rank_correlation(predicted, f1))} with test F1. Mean absolute difference from test recall: "
         f"{number(off)}.",

@@ -146,10 +146,10 @@ def _train(
             raise OutOfTimeError
 
     asked = point.request(gold_file)
-    found = train(given.dataset, folder, asked, curves=dict(point.curves), log=say)
+    outcome = train(given.dataset, folder, asked, curves=dict(point.curves), log=say)
     if gold_file:
         Path(gold_file).unlink(missing_ok=True)
-    return {stage: facts for stage, facts in found["stages"].items() if stage != "model"}
+    return {stage: facts for stage, facts in outcome["stages"].items() if stage != "model"}
 
 
 def _finished(run: Path) -> int:
@@ -179,7 +179,7 @@ def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any
 
 
 def _stage(facts: Mapping[str, Any]) -> dict[str, Any]:
-    scores = {split: {key: found[key] for key in SCORES} for split, found in facts["scores"].items()}
+    scores = {split: {key: one[key] for key in SCORES} for split, one in facts["scores"].items()}
     kept = {"seconds": facts.get("seconds"), "scores": scores}
     return {**kept, **{name: facts[name] for name in KEPT if name in facts}}
 

@@ -106,7 +106,7 @@ def runs_of(path: Path) -> Path:
 
 def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     """All whole lines, and how many bytes of the file they are."""
-    found, whole = [], 0
+    records, whole = [], 0
     raw = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(raw, 1):
         try:
@@ -129,5 +129,5 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
                 path=path,
                 line=number,
             )
-        found.append(record)
-    return found, whole
+        records.append(record)
+    return records, whole

@@ -23,14 +23,14 @@ SUPERVISED, DISTANT = "fine-tuning on gold labels", "RoSTER on distant labels"
 
 def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_STEPS) -> list[Row]:
     """Fine-tuning on the first n gold sentences, on all, and RoSTER on none."""
-    found = []
+    listed = []
     for data in asked.data:
         every = len(gold_sentences(dataset_of(data)))
         for n in (*sorted(n for n in sizes if n < every), every):
             for seed in asked.seeds:
-                found.append(Row(SUPERVISED, gold_fine_tuning(asked, data, seed, n, least_steps), n))
-        found += [Row(DISTANT, asked.point(data, seed)) for seed in asked.seeds]
-    return found
+                listed.append(Row(SUPERVISED, gold_fine_tuning(asked, data, seed, n, least_steps), n))
+        listed += [Row(DISTANT, asked.point(data, seed)) for seed in asked.seeds]
+    return listed
 
 
 def gold_fine_tuning(

@@ -61,18 +61,18 @@ def prune(model: Any, numbers: Sequence[int], width: int, heads: int, inner: int
     state, prefix = model.state_dict(), f"{model.base_model_prefix}."
     layers = [_Layer(state, prefix, layer_modules(old, i)) for i in range(old.num_hidden_layers)]
     states = _largest(sum((layer.importance for layer in layers), torch.zeros(old.hidden_size)), width)
-    found = {}
+    smaller_state = {}
     inside = f"{prefix}{layers_at(old)}."
     for name, tensor in state.items():
         if not name.startswith(inside):
-            found[name] = _outside(name, tensor, old.hidden_size, states)
+            smaller_state[name] = _outside(name, tensor, old.hidden_size, states)
     for new, number in enumerate(numbers):
         cut = layers[number].pruned(states, heads, width // heads, inner, old.num_attention_heads)
         for ours, theirs in layer_modules(config, new).items():
             for i, module in enumerate(theirs):
                 for kind in ("weight", "bias"):
-                    found[f"{prefix}{module}.{kind}"] = cut[ours, i, kind]
-    smaller.load_state_dict(found)
+                    smaller_state[f"{prefix}{module}.{kind}"] = cut[ours, i, kind]
+    smaller.load_state_dict(smaller_state)
     smaller.tie_weights()
     return smaller
 
@@ -137,15 +137,15 @@ class _Layer:
             ("attention_norm", 0): states, ("up", 0): units, ("down", 0): states, ("network_norm", 0): states,
         }  # fmt: skip
         columns = {"qkv": states, "projection": of, "up": states, "down": units}
-        found = {}
+        weights = {}
         for (ours, i, kind), tensor in self.weights.items():
             part = tensor[rows[ours, i]]
             if tensor.dim() == 2:
                 part = _select_columns(part, columns[ours])
             if ours == "qkv" and i == 0:  # attention scores are divided by the root of the head size
                 part = part * (size / old_size) ** 0.5
-            found[ours, i, kind] = part
-        return found
+            weights[ours, i, kind] = part
+        return weights
 
 
 def _outside(name: str, tensor: Tensor, hidden: int, states: Tensor) -> Tensor:

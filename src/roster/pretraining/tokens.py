@@ -185,9 +185,9 @@ class _Stream:
     def batches(self, documents: Iterable[str]) -> Iterator[tuple[_Batch, np.ndarray, np.ndarray]]:
         """For each batch: the ids of all its documents, and how many of them each document has."""
         for batch in prefetch(_batches(documents)):
-            found = self._backend.encode_batch_fast(batch.paragraphs, add_special_tokens=False)
-            counts = np.fromiter(map(len, found), np.int64, len(found))
-            ids = np.fromiter(chain.from_iterable(one.ids for one in found), np.int64, int(counts.sum()))
+            encodings = self._backend.encode_batch_fast(batch.paragraphs, add_special_tokens=False)
+            counts = np.fromiter(map(len, encodings), np.int64, len(encodings))
+            ids = np.fromiter(chain.from_iterable(one.ids for one in encodings), np.int64, int(counts.sum()))
             firsts = np.cumsum([0, *batch.sizes[:-1]])
             yield batch, self._mapping[ids], np.add.reduceat(counts, firsts)
 
@@ -258,8 +258,8 @@ def _first(documents: Iterable[str], characters: int) -> Iterator[str]:
 
 def _read_facts(path: Path) -> TokenStatistics:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        facts = TokenStatistics(**found)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        facts = TokenStatistics(**content)
     except FileNotFoundError as error:
         raise DataError(f"no such file; {REMEDY}", path=path) from error
     except (OSError, ValueError, TypeError) as error:
@@ -282,6 +282,6 @@ def _mapped(path: Path, dtype: str, count: int) -> np.ndarray:
 
 
 def _empty(dtype: str) -> np.ndarray:
-    found = np.zeros(0, dtype)
-    found.flags.writeable = False
-    return found
+    ids = np.zeros(0, dtype)
+    ids.flags.writeable = False
+    return ids

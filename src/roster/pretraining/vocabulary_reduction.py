@@ -136,10 +136,10 @@ def _byte_pieces(model: dict[str, Any], vocabulary: dict[str, int]) -> set[int]:
 def _unknown(model: dict[str, Any]) -> int | None:
     """The id of the unknown token."""
     if model["type"] == "Unigram":
-        found: int | None = model.get("unk_id")
+        number: int | None = model.get("unk_id")
     else:
-        found = model["vocab"].get(model.get("unk_token"))
-    return found
+        number = model["vocab"].get(model.get("unk_token"))
+    return number
 
 
 def _merges(model: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -192,11 +192,11 @@ def _processors(processor: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
 
 def _named(processor: dict[str, Any] | None) -> set[int]:
     """The ids that a post-processor adds to a text."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in _processors(processor):
-        found.update(part[name][1] for name in ("sep", "cls") if name in part)
-        found.update(number for token in part.get("special_tokens", {}).values() for number in token["ids"])
-    return found
+        numbers.update(part[name][1] for name in ("sep", "cls") if name in part)
+        numbers.update(number for token in part.get("special_tokens", {}).values() for number in token["ids"])
+    return numbers
 
 
 def _with(tokenizer: Any, structure: dict[str, Any]) -> Any:

@@ -60,9 +60,9 @@ def mapping(old: Any, new: Any) -> tuple[Tensor, Tensor, Tensor]:
     unknown = old.unk_token_id if old.unk_token_id is not None else old.mask_token_id
     for i, (token, piece, begin) in enumerate(zip(tokens, text, begins, strict=True)):
         same = roles.get(i, shared.get(token))
-        found = [same] if same is not None else pieces(piece, begin) or [unknown]
-        places.extend((i, j) for j in found)
-        values.extend([1 / len(found)] * len(found))
+        parts = [same] if same is not None else pieces(piece, begin) or [unknown]
+        places.extend((i, j) for j in parts)
+        values.extend([1 / len(parts)] * len(parts))
     entries, found_pieces = torch.tensor(places).unbind(1)
     return entries, found_pieces, torch.tensor(values)
 
@@ -99,22 +99,22 @@ def piece_finder(tokenizer: Any) -> Callable[[str, bool], list[int]]:
         text = piece
         if opening and opening != "▁":
             text = "".join(part for part, _ in spell.pre_tokenize_str(piece))
-        found = [token.id for token in model.tokenize(opening + text if begins else text)]
-        return [i for i in found if i != unknown]
+        ids = [token.id for token in model.tokenize(opening + text if begins else text)]
+        return [i for i in ids if i != unknown]
 
     return find
 
 
 def _greedy(piece: str, known: dict[str, int], mark: str) -> list[int]:
     """Longest-match-first ids for the inside of a word, as in WordPiece; empty if there are none."""
-    found, start = [], 0
+    ids, start = [], 0
     while start < len(piece):
         end = next((e for e in range(len(piece), start, -1) if mark + piece[start:e] in known), None)
         if end is None:
             return []
-        found.append(known[mark + piece[start:end]])
+        ids.append(known[mark + piece[start:end]])
         start = end
-    return found
+    return ids
 
 
 def by_entry(model: Any) -> list[str]:

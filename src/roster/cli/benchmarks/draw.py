@@ -39,11 +39,11 @@ def run(args: argparse.Namespace) -> int:
     from roster.progress import say_to_stderr
 
     results = Results.read(*args.results)
-    found = save_all(results, args.output, names=args.only, texts=args.sentences, log=say_to_stderr)
-    if not found:
+    paths = save_all(results, args.output, names=args.only, texts=args.sentences, log=say_to_stderr)
+    if not paths:
         raise DataError(
             "there is nothing to draw: no point of an experiment is finished", path=args.results[0]
         )
-    for path in found:
+    for path in paths:
         print(path)
     return 0

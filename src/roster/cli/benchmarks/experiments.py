@@ -182,13 +182,13 @@ def _corpora(texts: Sequence[str]) -> dict[str, str]:
     >>> _corpora(["gaz-conll03=conll03"])
     {'gaz-conll03': 'conll03'}
     """
-    found = {}
+    corpora = {}
     for text in texts:
         data, _, corpus = text.partition("=")
         if not data or not corpus:
             raise ConfigError(f"--corpus {text}: expected DATA=CORPUS")
-        found[data] = corpus
-    return found
+        corpora[data] = corpus
+    return corpora
 
 
 def _asked(args: argparse.Namespace) -> Asked:
