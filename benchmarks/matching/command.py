@@ -18,8 +18,8 @@ EXAMPLE = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from benchmarks.matching.run import ALL, SIZES
     from benchmarks.matching.systems import SYSTEMS
+    from benchmarks.matching.workload import ALL, SIZES
 
     def size(value: str) -> int | str:
         if value == ALL:

@@ -7,16 +7,16 @@ in another, on one core; systems take turns within each repeat, so that a busy m
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import groupby, islice
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.matching.systems import SYSTEMS, build_and_match, load_and_match
+from benchmarks.matching.report import MatchingReport, MatchingResult
+from benchmarks.matching.systems import SYSTEMS
+from benchmarks.matching.tasks import build_and_match, load_and_match
+from benchmarks.matching.workload import SIZES, Size, Workload, prepare
 from benchmarks.measure import (
     MISSING,
     OK,
@@ -28,113 +28,7 @@ from benchmarks.measure import (
     one_core,
     spread,
 )
-from benchmarks.report import Row, cell, table
-from benchmarks.synthetic import synthetic_names, synthetic_text
-from roster.corpus.io import read
-from roster.distant.entries import read_entries
-from roster.errors import DataError
 from roster.progress import bar
-
-ALL = "all"
-SIZES: tuple[int | str, ...] = (10_000, 100_000, 1_000_000, ALL)
-SYNTHETIC_NAMES, SYNTHETIC_WORDS = 1_000_000, 200_000
-SEED = 0
-
-NOTES = """\
-build: ours reads the file, applies the policies, compiles and writes its cache; the others add names that
-are strings already (reading them is not counted) and make their automaton.
-load: from the file that the build left, which the system still has in memory; "-": there is no such file,
-each process builds anew.
-words/s: over the whole text, read and split beforehand; hits are a Python list with place and entry. The
-first pass of ours includes counting which words are common, for its case policy; "again" is a second pass.
-matches: places in the text, whatever the number of types. ours: also in other cases and beside punctuation
-where the text shows a name, but no common words. ours-exact: as written, also where words are split
-otherwise ("U.S." in "U . S ."). phrasematcher, pyahocorasick, ahocorasick_rs: as written, between spaces,
-names within names too. flashtext: as written, only the longest name, and all but letters, digits and "_" end
-a word.
-memory: the most that the process held from its start to the matches; "loaded": without building."""
-
-
-@dataclass(frozen=True)
-class Size:
-    """So many distinct names of the dictionary, as files; a name with several types is several entries."""
-
-    names: int
-    entries: int
-    listed: Path
-    typed: Path
-
-
-@dataclass(frozen=True)
-class Workload:
-    dictionary: str
-    text: str
-    sentences: int
-    words: int
-    sizes: tuple[Size, ...]
-    file: Path
-
-    def facts(self) -> dict[str, Any]:
-        return {
-            "dictionary": self.dictionary,
-            "text": self.text,
-            "sentences": self.sentences,
-            "words": self.words,
-        }
-
-
-@dataclass(frozen=True)
-class MatchingResult:
-    """What one system did with one size. Of several runs there are median, min and max."""
-
-    system: str
-    package: str
-    version: str | None
-    names: int
-    entries: int
-    status: str
-    message: str
-    build_seconds: dict[str, Any] | None
-    load_seconds: dict[str, Any] | None
-    prepare_seconds: dict[str, Any] | None
-    cold_words_per_second: dict[str, Any] | None
-    warm_words_per_second: dict[str, Any] | None
-    matches: int | None
-    start_memory: dict[str, Any] | None
-    peak_memory: dict[str, Any] | None
-    loaded_cold_words_per_second: dict[str, Any] | None
-    loaded_peak_memory: dict[str, Any] | None
-
-
-@dataclass(frozen=True)
-class MatchingReport:
-    machine: dict[str, Any]
-    core: int | None
-    limits: Limits
-    repeat: int
-    workload: dict[str, Any]
-    results: tuple[MatchingResult, ...]
-
-    def conditions(self) -> dict[str, Any]:
-        return {
-            "benchmark": "matching",
-            "machine": self.machine,
-            "core": self.core,
-            "limits": asdict(self.limits),
-            "repeat": self.repeat,
-            "workload": self.workload,
-        }
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**self.conditions(), "results": [asdict(result) for result in self.results]}
-
-    def records(self) -> Iterator[dict[str, Any]]:
-        """One flat record for each result, with the conditions, to be kept beside those of other runs."""
-        for result in self.results:
-            yield {**self.conditions(), **asdict(result)}
-
-    def text(self) -> str:
-        return text_of(self)
 
 
 def run(
@@ -160,83 +54,6 @@ def run(
             for system in systems
         ]
     return MatchingReport(machine(), core, limits, repeat, workload.facts(), tuple(results))
-
-
-def prepare(
-    dictionary: str | PathLike[str] | None,
-    text: str | PathLike[str] | None,
-    sizes: Sequence[int | str],
-    folder: Path,
-) -> Workload:
-    """The files that all systems read. White space in names is made single spaces."""
-    source = folder / "synthetic.tsv" if dictionary is None else Path(dictionary)
-    if dictionary is None:
-        wanted = max(SYNTHETIC_NAMES if size == ALL else int(size) for size in sizes)
-        with source.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{name}\t{kind}\n" for name, kind in islice(synthetic_names(SEED), wanted))
-    chosen = _samples(source, sizes, folder)
-    if text is None:
-        names = chosen[-1].listed.read_text(encoding="utf-8").splitlines()
-        sentences: Iterator[list[str]] = synthetic_text(names, SYNTHETIC_WORDS, SEED)
-    else:
-        sentences = ([part for word in s.words for part in word.split()] for s in read(text))
-    file_of_text = folder / "text.txt"
-    lines = words = 0
-    with file_of_text.open("w", encoding="utf-8", newline="\n") as file:
-        for sentence in sentences:
-            file.write(" ".join(sentence) + "\n")
-            lines += 1
-            words += len(sentence)
-    if not words:
-        raise DataError("no words to match names in", path=text)
-    return Workload(
-        "synthetic" if dictionary is None else source.name,
-        "synthetic" if text is None else Path(text).name,
-        lines,
-        words,
-        chosen,
-        file_of_text,
-    )
-
-
-def _samples(source: Path, sizes: Sequence[int | str], folder: Path) -> tuple[Size, ...]:
-    """For each size a random sample of the distinct names; a smaller one is part of a larger one."""
-    rank: dict[str, int] = {}
-    for name, _ in _entries(source):
-        rank.setdefault(name, len(rank))
-    if not rank:
-        raise DataError("no names", path=source)
-    order = list(range(len(rank)))
-    Random(SEED).shuffle(order)
-    counts = sorted({len(rank) if size == ALL else min(int(size), len(rank)) for size in sizes})
-    samples = []
-    for count in counts:
-        listed, typed = folder / f"names-{count}.txt", folder / f"names-{count}.tsv"
-        seen: set[int] = set()
-        entries = 0
-        with (
-            listed.open("w", encoding="utf-8", newline="\n") as names,
-            typed.open("w", encoding="utf-8", newline="\n") as table,
-        ):
-            for name, kind in _entries(source):
-                number = rank[name]
-                if order[number] >= count:
-                    continue
-                if number not in seen:
-                    seen.add(number)
-                    names.write(f"{name}\n")
-                table.write(f"{name}\t{kind}\n")
-                entries += 1
-        samples.append(Size(count, entries, listed, typed))
-    return tuple(samples)
-
-
-def _entries(source: Path) -> Iterator[tuple[str, str]]:
-    for batch in read_entries(source):
-        for surface, kind in zip(batch.surfaces, batch.kinds, strict=True):
-            name = " ".join(surface.split())
-            if name:
-                yield name, kind or "NAME"
 
 
 def _measured(
@@ -336,46 +153,3 @@ def summary(system: str, size: Size, words: int, runs: Sequence[Measurement]) ->
         over("loaded_cold_seconds", per_second),
         over("loaded_peak_memory"),
     )
-
-
-COLUMNS = ("build s", "load s", "1000 words/s first", "again", "matches", "memory MiB", "loaded MiB")
-
-
-def text_of(report: MatchingReport) -> str:
-    """A line for each result; the records have least and most of each number too."""
-    about, load = report.machine, report.workload
-    core = "one core" if report.core is not None else "not tied to a core"
-    runs = "one run" if report.repeat == 1 else f"median of {report.repeat} runs, ± half of max - min"
-    rows: list[Row] = []
-    for names, results in groupby(report.results, key=lambda result: result.names):
-        rows += [([], ""), ([f"{names:,} names", *COLUMNS], ""), *map(_row, results)]
-    return "\n".join(
-        [
-            f"{load['words']:,} words in {load['sentences']:,} sentences ({load['text']}); "
-            f"names from {load['dictionary']}",
-            f"{core} of {about['cpu']}, Python {about['python']}; {runs}",
-            *table(rows),
-            "",
-            NOTES,
-        ]
-    )
-
-
-def _row(result: MatchingResult) -> Row:
-    """The cells, only the first where nothing was measured, and what is to be said after them."""
-    name = f"  {result.system}"
-    if result.status == MISSING:
-        return [name], f"not installed; pip install {result.package}"
-    note = "" if result.status == OK else f"{result.status}: {result.message}"
-    if result.build_seconds is None:
-        return [name], note
-    return [
-        name,
-        cell(result.build_seconds),
-        cell(result.load_seconds),
-        cell(result.cold_words_per_second, 1e3),
-        cell(result.warm_words_per_second, 1e3),
-        "-" if result.matches is None else f"{result.matches:,}",
-        cell(result.peak_memory, 2**20, runs=False),
-        cell(result.loaded_peak_memory, 2**20, runs=False),
-    ], note

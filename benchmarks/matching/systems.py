@@ -1,31 +1,28 @@
-"""RosterMatcher and other dictionary matchers behind one face, and what is measured of each, in a process of its own.
+"""The dictionary matchers that are measured, ours and others, with one interface.
 
-Nothing is imported here that not every one of them needs: it would count as its memory.
+Only what all of them need is imported at the top, because imports count as memory of the system.
 """
 
 from __future__ import annotations
 
-import shutil
-import sys
 import time
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.metadata import version
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import roster
-from benchmarks.measure import memory, peak_memory
 
 if TYPE_CHECKING:
     from roster.distant.compiling.lexicon import Lexicon
     from roster.distant.matching.matcher import Matcher
 
-T = TypeVar("T")
+
 Hit = tuple[Any, ...]
 """Where something was found and which entry it is, in the coordinates of the system."""
 
@@ -309,60 +306,3 @@ SYSTEMS: dict[str, type[MatchingSystem]] = {
     "pyahocorasick": PyAhoCorasick,
     "ahocorasick_rs": AhoCorasickRs,
 }
-
-
-def read_sentences(path: Path) -> Iterator[list[str]]:
-    """A sentence on each line, words between spaces."""
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield line.split()
-
-
-def build_and_match(system: str, names: str, typed: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
-    """Everything from the names to the matches, in one process. What was built stays in `folder`."""
-    cache = Path(folder)
-    shutil.rmtree(cache, ignore_errors=True)
-    cache.mkdir(parents=True)
-    it = _ready(system, text)
-    listed = NameFile(Path(names))
-    yield {"version": it.version(), "start_memory": memory()}
-    seconds, _ = _timed(lambda: it.build(listed, Path(typed), cache))
-    yield {"build_seconds": seconds - listed.seconds}
-    yield from _passes(it)
-    yield {"peak_memory": peak_memory()}
-    if isinstance(it, StoredSystem):
-        it.save(cache)
-
-
-def load_and_match(system: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
-    """What a second run takes: the dictionary comes from the file that the first one wrote."""
-    it = _ready(system, text)
-    assert isinstance(it, StoredSystem)
-    seconds, _ = _timed(lambda: it.load(Path(folder)))
-    yield {"load_seconds": seconds}
-    yield from _passes(it)
-    yield {"peak_memory": peak_memory()}
-
-
-def _ready(system: str, text: str) -> MatchingSystem:
-    for package in SYSTEMS[system].without:
-        sys.modules[package] = None  # type: ignore[assignment]
-    it = SYSTEMS[system]()
-    it.take(read_sentences(Path(text)))
-    return it
-
-
-def _passes(it: MatchingSystem) -> Iterator[dict[str, Any]]:
-    """The first pass over the text, and one more when all that can be remembered of it is."""
-    prepare, _ = _timed(it.prepare)
-    cold, hits = _timed(it.find)
-    yield {"prepare_seconds": prepare, "cold_seconds": prepare + cold, "matches": it.places(hits)}
-    del hits
-    warm, _ = _timed(it.find)
-    yield {"warm_seconds": warm}
-
-
-def _timed(work: Callable[[], T]) -> tuple[float, T]:
-    start = time.perf_counter()
-    made = work()
-    return time.perf_counter() - start, made

@@ -5,9 +5,8 @@ Each run is a fresh process that may use all cores; the systems take turns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,41 +23,19 @@ from benchmarks.measure import (
     ratio,
     spread_of,
 )
-from benchmarks.prediction.systems import FITS, SYSTEMS, Spacy, build_spacy, predict, stream, unfit
-from benchmarks.report import Report, Row, cell, machine_line, note, table
-from benchmarks.synthetic import synthetic_names, synthetic_text
+from benchmarks.prediction.report import BASES, PredictionReport
+from benchmarks.prediction.spacy_model import build_spacy
+from benchmarks.prediction.systems import SYSTEMS, Spacy
+from benchmarks.prediction.tasks import predict, stream
+from benchmarks.prediction.text import TextFile, prepare
+from benchmarks.prediction.token_classifier import FITS, unfit
 from roster.corpus.io import read
 from roster.errors import DataError, ModelError
 
 BESIDE = tuple(name for name in SYSTEMS if name != "ours")
 """What our recogniser is measured beside."""
 PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "spacy", "numpy")
-SYNTHETIC_WORDS, SYNTHETIC_NAMES = 50_000, 5_000
-BASES = ("pipeline", "spacy", "spacy-pipe")
-"""Systems that ratios are given to."""
 OWN_SPACY = "one with the architecture and size of the small English pipeline's, trained here for a moment"
-
-NOTES = """\
-words/s: from sentences of words (pipeline: texts) to entities, tokenisation into sub-words counted, reading
-the file and loading not; some sentences are read beforehand. x: times as fast, run beside run.
-ours: roster.load(MODEL).find(sentences). pipeline: transformers' token classification with the encoder and
-heads of the first MODEL that it can take, one text at a time; pipeline-32: in batches of 32.
-spacy: the entity recogniser alone, on the same words, one sentence at a time; spacy-pipe: as a stream.
-memory: the most that the process held, Python and all libraries counted."""
-
-
-@dataclass(frozen=True)
-class TextFile:
-    """What is read, as a file with a sentence on each line and words between spaces."""
-
-    name: str
-    file: Path
-    sentences: int
-    words: int
-    size: int
-
-    def facts(self) -> dict[str, Any]:
-        return {"text": self.name, "sentences": self.sentences, "words": self.words, "bytes": self.size}
 
 
 @dataclass(frozen=True)
@@ -70,59 +47,6 @@ class PredictionCase:
     source: str
     model: str
     ready: Measurement | None = field(default=None, compare=False)
-
-
-class PredictionReport(Report):
-    def name(self, result: dict[str, Any]) -> str:
-        return str(result["name"])
-
-    def text(self) -> str:
-        load = self.conditions["workload"]
-        speed = [result for result in self.results if result["measure"] == "speed"]
-        growth = [result for result in self.results if result["measure"] == "growth"]
-        columns = ["words/s", *(f"x {base}" for base in BASES), "memory MiB", "load s", "entities"]
-        scored = any(result["scores"] for result in speed)
-        measured = (result for result in speed if result["seconds"])
-        spacy = dict.fromkeys(result["model"] for result in measured if "spacy" in result["system"])
-        rows: list[Row] = [(["", *columns, *(["F1"] if scored else [])], "")]
-        lines = table([*rows, *(self._row(result, scored) for result in speed)])
-        if growth:
-            head: Row = ["text read", "MB", "seconds", "words/s", "memory MiB"], ""
-            lines += ["", *table([head, *map(self._growth_row, growth)])]
-        return "\n".join(
-            [
-                f"{load['words']:,} words in {load['sentences']:,} sentences ({load['text']})",
-                machine_line(self.conditions),
-                "",
-                *lines,
-                "",
-                NOTES,
-                *(f"spaCy's recogniser is {name}." for name in spacy),
-            ]
-        )
-
-    def _row(self, result: dict[str, Any], scored: bool) -> Row:
-        name = f"  {result['name']}"
-        if result["seconds"] is None:
-            return [name], note(result)
-        f1 = f"{result['scores']['f1']:.4f}" if result["scores"] else "-"
-        return [
-            name,
-            cell(result["words_per_second"]),
-            *(cell(result["ratios"].get(base)) for base in BASES),
-            cell(result["peak_memory"], 2**20, runs=False),
-            cell(result["load_seconds"]),
-            f"{result['entities']:,}",
-            *([f1] if scored else []),
-        ], note(result)
-
-    def _growth_row(self, result: dict[str, Any]) -> Row:
-        name = f"  {result['name']}"
-        size = f"{result['megabytes']:g}"
-        if result["seconds"] is None:
-            return [name], f"{size} MB: {note(result)}"
-        numbers = (cell(result[fact]) for fact in ("seconds", "words_per_second"))
-        return [name, size, *numbers, cell(result["peak_memory"], 2**20)], note(result)
 
 
 def run(
@@ -185,42 +109,6 @@ def model_folder(path: str | PathLike[str]) -> Path:
         if (folder / "roster.json").is_file():
             return folder.resolve()
     raise ModelError(f"there is no model in {path}; give a model folder, or the run folder that holds it")
-
-
-def prepare(
-    text: str | PathLike[str] | None, gold: str | PathLike[str] | None, words: int | None, folder: Path
-) -> TextFile:
-    """The file that all systems read."""
-    source = gold if text is None else text
-    if source is None:
-        names = [name for name, _ in islice(synthetic_names(), SYNTHETIC_NAMES)]
-        sentences: Iterable[Sequence[str]] = synthetic_text(names, words or SYNTHETIC_WORDS)
-    else:
-        sentences = (sentence.words for sentence in read(source, labels="none"))
-    file = folder / "text.txt"
-    lines = total = 0
-    with file.open("w", encoding="utf-8", newline="\n") as out:
-        for sentence in _until(sentences, words):
-            out.write(" ".join(sentence) + "\n")
-            lines += 1
-            total += len(sentence)
-    if not total:
-        raise DataError("no words to find entities in", path=source)
-    return TextFile(
-        "synthetic" if source is None else Path(source).name, file, lines, total, file.stat().st_size
-    )
-
-
-def _until(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[list[str]]:
-    """Sentences with words, none that itself holds white space, until there are `words` of them."""
-    seen = 0
-    for sentence in sentences:
-        row = [part for word in sentence for part in word.split()]
-        if row:
-            yield row
-            seen += len(row)
-        if words is not None and seen >= words:
-            return
 
 
 def _check_gold(gold: str | PathLike[str] | None) -> None:

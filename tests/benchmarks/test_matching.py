@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.matching.run import NOTES, MatchingReport, MatchingResult, Size, prepare, run, summary
+from benchmarks.matching.report import NOTES, MatchingReport, MatchingResult
+from benchmarks.matching.run import run, summary
+from benchmarks.matching.workload import Size, prepare
 from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, TOO_MUCH, Limits, Measurement
 from roster.errors import DataError
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.matching.systems import BLOCK, SYSTEMS, MatchingSystem, NameFile, read_sentences
+from benchmarks.matching.systems import BLOCK, SYSTEMS, MatchingSystem, NameFile
+from benchmarks.matching.tasks import read_sentences
 
 Found = tuple[int, int, int, str]
 """Sentence, first word, last word + 1, name."""

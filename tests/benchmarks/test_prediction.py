@@ -11,16 +11,9 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import FAILED, MISSING, OK, TOO_LONG, Limits, Measurement
-from benchmarks.prediction.run import (
-    PredictionCase,
-    PredictionReport,
-    TextFile,
-    _cases,
-    named,
-    prepare,
-    run,
-    summary,
-)
+from benchmarks.prediction.report import PredictionReport
+from benchmarks.prediction.run import PredictionCase, _cases, named, run, summary
+from benchmarks.prediction.text import TextFile, prepare
 from roster.errors import DataError, ModelError
 
 ABOUT = {"cpu": "Some CPU", "cores": 2, "cores_allowed": 2, "python": "3.12"}

@@ -11,16 +11,9 @@ import torch
 
 import roster
 from benchmarks.measure import MISSING, OK, Limits, isolated
-from benchmarks.prediction.systems import (
-    BatchedPipeline,
-    Pipeline,
-    RosterModel,
-    build_spacy,
-    predict,
-    read_words,
-    repeated,
-    stream,
-)
+from benchmarks.prediction.spacy_model import build_spacy
+from benchmarks.prediction.systems import BatchedPipeline, Pipeline, RosterModel
+from benchmarks.prediction.tasks import predict, read_words, repeated, stream
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError

@@ -9,17 +9,9 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import FAILED, OK, TOO_MUCH, Limits, Measurement
-from benchmarks.training.run import (
-    CorpusFiles,
-    TrainingCase,
-    TrainingReport,
-    configured,
-    drawn,
-    prepare,
-    requested,
-    run,
-    summary,
-)
+from benchmarks.training.data import CorpusFiles, drawn, prepare
+from benchmarks.training.report import TrainingReport
+from benchmarks.training.run import TrainingCase, configured, requested, run, summary
 from benchmarks.training.task import scored_split
 from roster.corpus.dataset import load_dataset
 from roster.corpus.io import write

@@ -1,0 +1,126 @@
+"""The results of the matching benchmark, as data and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Any
+
+from benchmarks.measure import (
+    MISSING,
+    OK,
+    Limits,
+)
+from benchmarks.report import Row, cell, table
+
+NOTES = """\
+build: ours reads the file, applies the policies, compiles and writes its cache; the others add names that
+are strings already (reading them is not counted) and make their automaton.
+load: from the file that the build left, which the system still has in memory; "-": there is no such file,
+each process builds anew.
+words/s: over the whole text, read and split beforehand; hits are a Python list with place and entry. The
+first pass of ours includes counting which words are common, for its case policy; "again" is a second pass.
+matches: places in the text, whatever the number of types. ours: also in other cases and beside punctuation
+where the text shows a name, but no common words. ours-exact: as written, also where words are split
+otherwise ("U.S." in "U . S ."). phrasematcher, pyahocorasick, ahocorasick_rs: as written, between spaces,
+names within names too. flashtext: as written, only the longest name, and all but letters, digits and "_" end
+a word.
+memory: the most that the process held from its start to the matches; "loaded": without building."""
+
+
+@dataclass(frozen=True)
+class MatchingResult:
+    """What one system did with one size. Of several runs there are median, min and max."""
+
+    system: str
+    package: str
+    version: str | None
+    names: int
+    entries: int
+    status: str
+    message: str
+    build_seconds: dict[str, Any] | None
+    load_seconds: dict[str, Any] | None
+    prepare_seconds: dict[str, Any] | None
+    cold_words_per_second: dict[str, Any] | None
+    warm_words_per_second: dict[str, Any] | None
+    matches: int | None
+    start_memory: dict[str, Any] | None
+    peak_memory: dict[str, Any] | None
+    loaded_cold_words_per_second: dict[str, Any] | None
+    loaded_peak_memory: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class MatchingReport:
+    machine: dict[str, Any]
+    core: int | None
+    limits: Limits
+    repeat: int
+    workload: dict[str, Any]
+    results: tuple[MatchingResult, ...]
+
+    def conditions(self) -> dict[str, Any]:
+        return {
+            "benchmark": "matching",
+            "machine": self.machine,
+            "core": self.core,
+            "limits": asdict(self.limits),
+            "repeat": self.repeat,
+            "workload": self.workload,
+        }
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**self.conditions(), "results": [asdict(result) for result in self.results]}
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """One flat record for each result, with the conditions, to be kept beside those of other runs."""
+        for result in self.results:
+            yield {**self.conditions(), **asdict(result)}
+
+    def text(self) -> str:
+        return text_of(self)
+
+
+COLUMNS = ("build s", "load s", "1000 words/s first", "again", "matches", "memory MiB", "loaded MiB")
+
+
+def text_of(report: MatchingReport) -> str:
+    """A line for each result; the records have least and most of each number too."""
+    about, load = report.machine, report.workload
+    core = "one core" if report.core is not None else "not tied to a core"
+    runs = "one run" if report.repeat == 1 else f"median of {report.repeat} runs, ± half of max - min"
+    rows: list[Row] = []
+    for names, results in groupby(report.results, key=lambda result: result.names):
+        rows += [([], ""), ([f"{names:,} names", *COLUMNS], ""), *map(_row, results)]
+    return "\n".join(
+        [
+            f"{load['words']:,} words in {load['sentences']:,} sentences ({load['text']}); "
+            f"names from {load['dictionary']}",
+            f"{core} of {about['cpu']}, Python {about['python']}; {runs}",
+            *table(rows),
+            "",
+            NOTES,
+        ]
+    )
+
+
+def _row(result: MatchingResult) -> Row:
+    """The cells, only the first where nothing was measured, and what is to be said after them."""
+    name = f"  {result.system}"
+    if result.status == MISSING:
+        return [name], f"not installed; pip install {result.package}"
+    note = "" if result.status == OK else f"{result.status}: {result.message}"
+    if result.build_seconds is None:
+        return [name], note
+    return [
+        name,
+        cell(result.build_seconds),
+        cell(result.load_seconds),
+        cell(result.cold_words_per_second, 1e3),
+        cell(result.warm_words_per_second, 1e3),
+        "-" if result.matches is None else f"{result.matches:,}",
+        cell(result.peak_memory, 2**20, runs=False),
+        cell(result.loaded_peak_memory, 2**20, runs=False),
+    ], note
