@@ -1,8 +1,7 @@
-"""What benchmarks share: work in a process of its own and within limits; runs that take turns; the machine.
+"""Measurements in new processes with limits, interleaved runs, and statistics of several runs.
 
-A measurement is a generator of facts, `def task(...) -> Iterator[dict]`. It runs in a fresh Python, so that
-its memory is its own and nothing is warm that should be cold. Where a limit ends it, what it
-has yielded is kept.
+A task is a generator of facts, `def task(...) -> Iterator[dict]`. It runs in a new Python process, so that
+its memory is its own and no cache is warm. If a limit ends it, the facts it has yielded are kept.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ Task = Callable[..., Iterator[dict[str, Any]]]
 OK, MISSING, TOO_LONG, TOO_MUCH, FAILED = "ok", "missing", "time limit", "memory limit", "failed"
 ROOT = str(Path(__file__).parents[1])
 POLL = 0.02
-"""Seconds between two looks at a running measurement."""
+"""Seconds between two checks of the limits."""
 SETTINGS = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
             "TOKENIZERS_PARALLELISM", "CUDA_VISIBLE_DEVICES")  # fmt: skip
-"""Variables of the environment that change what a machine can do."""
+"""Environment variables that affect the speed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one measurement: seconds on the clock, and bytes of memory (on Linux; None for no limit)."""
+    """Limits of one measurement: elapsed seconds, and bytes of memory (on Linux; None: no limit)."""
 
     seconds: float
     memory: int | None = None
@@ -48,9 +47,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """How a measurement ended (OK, MISSING, ...), the facts it yielded, and what went wrong, in one line.
+    """The status of a measurement (OK, MISSING, ...), its facts, and the error in one line.
 
-    `seconds` is how long its process lived, from the start of Python to the end.
+    `seconds` is the lifetime of its process, from the start of Python to the end.
     """
 
     status: str
@@ -66,10 +65,14 @@ def isolated(
     core: int | None = None,
     threads: int | None = 1,
 ) -> Measurement:
-    """Runs a task in a fresh Python. Its arguments and facts must be what JSON can hold.
+    """Run a task in a new Python process.
 
-    With `core` it is tied to that one. `threads` is how many a library may start; None leaves cores and
-    threads as they are for any program.
+    Parameters:
+        task: a function at the top level of a module.
+        arguments: its arguments, as JSON values; its facts must be JSON values, too.
+        limits: of time and memory.
+        core: the core that the process is bound to, or None.
+        threads: the number of threads of numerical libraries; None does not set it.
     """
     with tempfile.TemporaryDirectory(prefix="roster-") as folder:
         result, printed = Path(folder) / "result.json", Path(folder) / "printed.txt"
@@ -100,12 +103,12 @@ def isolated(
                 process.kill()
                 process.wait()
         seconds = time.monotonic() - start
-        told = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
-        facts = told.get("facts", {})
+        answer = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+        facts = answer.get("facts", {})
         if broken:
             return Measurement(broken[0], facts, broken[1], seconds)
-        if "status" in told:
-            return Measurement(told["status"], facts, told["message"], seconds)
+        if "status" in answer:
+            return Measurement(answer["status"], facts, answer["message"], seconds)
         if process.returncode == -signal.SIGKILL:
             message = "killed by the system, most likely for want of memory"
             return Measurement(TOO_MUCH, facts, message, seconds)
@@ -114,7 +117,7 @@ def isolated(
 
 
 def _watch(process: subprocess.Popen[bytes], limits: Limits) -> tuple[str, str] | None:
-    """Waits for the end of a process; which limit it broke, and what to say of it."""
+    """Wait for the end of a process; return the limit that it exceeded, with a message, or None."""
     end = time.monotonic() + limits.seconds
     while True:
         try:
@@ -128,34 +131,34 @@ def _watch(process: subprocess.Popen[bytes], limits: Limits) -> tuple[str, str] 
 
 
 def serve() -> None:
-    """The other side of `isolated`."""
+    """Run the task of `isolated`, in the new process."""
     request = json.loads(sys.argv[1])
     if request["core"] is not None:
         os.sched_setaffinity(0, {request["core"]})
-    told: dict[str, Any] = {"facts": {}}
+    answer: dict[str, Any] = {"facts": {}}
 
-    def tell() -> None:
+    def write() -> None:
         part = Path(request["result"] + ".part")
-        part.write_text(json.dumps(told), encoding="utf-8")
+        part.write_text(json.dumps(answer), encoding="utf-8")
         part.replace(request["result"])
 
     try:
         task: Task = getattr(import_module(request["module"]), request["task"])
         for facts in task(**request["arguments"]):
-            told["facts"].update(facts)
-            tell()
-        told.update(status=OK, message="")
+            answer["facts"].update(facts)
+            write()
+        answer.update(status=OK, message="")
     except ImportError as error:
-        told.update(status=MISSING, message=str(error))
+        answer.update(status=MISSING, message=str(error))
     except RosterError as error:
-        # One that says how to install what is missing was raised where the import failed.
+        # An error that tells how to install a package is raised while an ImportError is handled.
         missing = isinstance(error.__context__, ImportError)
-        told.update(status=MISSING if missing else FAILED, message=str(error))
+        answer.update(status=MISSING if missing else FAILED, message=str(error))
     except MemoryError:
-        told.update(status=TOO_MUCH, message="out of memory")
+        answer.update(status=TOO_MUCH, message="out of memory")
     except Exception as error:
-        told.update(status=FAILED, message=" ".join(f"{type(error).__name__}: {error}".split()))
-    tell()
+        answer.update(status=FAILED, message=" ".join(f"{type(error).__name__}: {error}".split()))
+    write()
 
 
 def interleaved(
@@ -166,11 +169,11 @@ def interleaved(
     description: str,
     log: Callable[[C, int, Measurement], None],
 ) -> dict[C, list[Measurement]]:
-    """The outcomes of each case, in the order of its runs.
+    """Measure every case `repeat` times; return the measurements of each case in order.
 
-    The cases of a group are what is compared: they take turns, and each turn begins with the next of them
-    (A B, B A, A B), so that a busy minute of the machine hits all, and none is always the first. A case that
-    could not be measured once is not asked again.
+    The cases of a group are compared with each other. They take turns, and each turn begins with the next
+    one (A B, B A, A B), so that other work on the machine affects all of them, and none is always the first.
+    A case that failed once is not measured again.
     """
     outcomes: dict[C, list[Measurement]] = {case: [] for group in groups for case in group}
     with bar(total=repeat * len(outcomes), description=description, unit="run") as shown:
@@ -188,7 +191,7 @@ def interleaved(
 
 
 def in_turn(items: Sequence[C], turn: int) -> tuple[C, ...]:
-    """The items, beginning with another one each turn.
+    """Return the items, rotated by the number of the turn.
 
     >>> [in_turn("AB", turn) for turn in range(3)]
     [('A', 'B'), ('B', 'A'), ('A', 'B')]
@@ -198,22 +201,22 @@ def in_turn(items: Sequence[C], turn: int) -> tuple[C, ...]:
 
 
 def memory() -> int:
-    """Bytes that this process holds now; 0 where the system does not tell."""
+    """Current memory of this process in bytes; 0 if the system does not provide it."""
     return process_memory("VmRSS")
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has held."""
+    """Peak memory of this process in bytes."""
     return peak_of_process()["peak_memory"]
 
 
 def one_core() -> int | None:
-    """A core to measure on: the last of those we may use (the first serves most interrupts)."""
+    """The core to measure on: the last available one, because the first serves most interrupts."""
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 def free_memory() -> int | None:
-    """Bytes that a new process can take; None where the system does not tell."""
+    """Free memory in bytes; None if the system does not provide it."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -224,7 +227,7 @@ def free_memory() -> int | None:
 def conditions(
     benchmark: str, packages: Sequence[str], repeat: int, limits: Limits, **more: Any
 ) -> dict[str, Any]:
-    """What a number depends on: the machine, versions of packages that are installed, threads, repeats."""
+    """Return the conditions of a benchmark: machine, versions of packages, environment, repeats, limits."""
     return {
         "benchmark": benchmark,
         "machine": machine(),
@@ -237,7 +240,7 @@ def conditions(
 
 
 def spread(values: Sequence[float]) -> dict[str, Any] | None:
-    """Median, least and most; None of nothing.
+    """Return median, minimum and maximum; None without values.
 
     >>> spread([3.0, 1.0, 2.0])
     {'median': 2.0, 'min': 1.0, 'max': 3.0, 'runs': 3}
@@ -251,11 +254,11 @@ def spread(values: Sequence[float]) -> dict[str, Any] | None:
 def spread_of(
     runs: Sequence[Measurement], fact: str, change: Callable[[float], float] = float
 ) -> dict[str, Any] | None:
-    """Over the runs that have this fact; `change` makes another number of it (words/s of seconds)."""
+    """Return the spread of a fact over the runs that have it; `change` converts it (seconds to words/s)."""
     return spread([change(run.facts[fact]) for run in runs if run.facts.get(fact) is not None])
 
 
 def ratio(ours: Sequence[Measurement], theirs: Sequence[Measurement], fact: str) -> dict[str, Any] | None:
-    """How many times as large a fact of theirs is, turn by turn: a busy minute is in both or in neither."""
+    """Return the spread of theirs / ours, run by run, so that both ran under similar load."""
     pairs = zip(ours, theirs, strict=False)
     return spread([b.facts[fact] / a.facts[fact] for a, b in pairs if fact in a.facts and fact in b.facts])

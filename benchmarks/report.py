@@ -1,4 +1,4 @@
-"""What a benchmark hands out: conditions and results as data, and a table of them for people."""
+"""The report of a benchmark: conditions and results as data, and as a table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from benchmarks.measure import FAILED, OK
 
 Row = tuple[Sequence[str], str]
-"""The cells of a line, only the first where nothing was measured, and what is to be said after them."""
+"""The cells of a row, and a note after them; only one cell if nothing was measured."""
 
 
 @dataclass(frozen=True)
 class Report(ABC):
-    """Each result is a flat record: what was measured, its `status` and `message`, and the numbers."""
+    """Conditions and results; each result is a flat record with `status`, `message` and numbers."""
 
     conditions: dict[str, Any]
     results: tuple[dict[str, Any], ...]
@@ -25,26 +25,26 @@ class Report(ABC):
         return {**self.conditions, "results": list(self.results)}
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One record for each result, with the conditions, to be kept beside those of other runs."""
+        """Yield each result with the conditions, as a record for a file of many runs."""
         for result in self.results:
             yield {**self.conditions, **result}
 
     @abstractmethod
     def name(self, result: dict[str, Any]) -> str:
-        """What was measured, in a word or two."""
+        """A short name of what was measured."""
 
     @abstractmethod
     def text(self) -> str:
-        """The table."""
+        """Return the table."""
 
     def failed(self) -> list[str]:
-        """What broke, in the order of the table, each once."""
+        """Return the names of failed measurements, each once, in the order of the table."""
         broken = (self.name(result) for result in self.results if result["status"] == FAILED)
         return list(dict.fromkeys(broken))
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """Lines with the first cell to the left and the others, numbers, to the right of their columns."""
+    """Return the lines of a table: the first column is aligned left, the others right."""
     full = [cells for cells, _ in rows if len(cells) > 1]
     widths = [max(map(len, column)) for column in zip(*full, strict=True)]
     lines = []
@@ -56,12 +56,12 @@ def table(rows: Sequence[Row]) -> list[str]:
 
 
 def note(result: dict[str, Any]) -> str:
-    """Why a result has no numbers, or not all of them."""
+    """Return the reason why a result lacks numbers; empty if it is complete."""
     return "" if result["status"] == OK else f"{result['status']}: {result['message']}"
 
 
 def cell(values: dict[str, Any] | None, unit: float = 1, runs: bool = True) -> str:
-    """The median with three digits that count, and half the distance from the least to the most.
+    """Format the median with three significant digits, and half the range.
 
     >>> from benchmarks.measure import spread
     >>> cell(spread([0.01234])), cell(spread([11.5, 12.34, 12.5])), cell(spread([1234, 1244]))
@@ -76,7 +76,7 @@ def cell(values: dict[str, Any] | None, unit: float = 1, runs: bool = True) -> s
 
 
 def machine_line(conditions: dict[str, Any]) -> str:
-    """The machine, the versions and the runs, as one line over a table."""
+    """Return the machine, the versions and the number of runs as one line."""
     about, repeat = conditions["machine"], conditions["repeat"]
     cores = f"{about['cores_allowed']} of {about['cores']} cores of {about['cpu']}"
     names = ", ".join(f"{name} {number}" for name, number in conditions["versions"].items())

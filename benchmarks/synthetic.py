@@ -1,4 +1,4 @@
-"""Names and text that anybody can make: pronounceable, nobody's data, the same on every machine."""
+"""Synthetic names and text: pronounceable, free of licences, and the same on every machine."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ ONSETS, VOWELS, CODAS = (
     for row in (
         "b br c cl d dr f fl g gr h j k l m n p pr qu r s sh sl st t th tr v w z",
         "a e i o u ai ea ee ie oo ou",
-        "   l m n nd nt r rd rk s st t x",  # three times nothing
+        "   l m n nd nt r rd rk s st t x",  # three empty codas
     )
 )
 
 NAME_WORDS, TEXT_WORDS = 60_000, 20_000
-"""Distinct words in names, and in text outside names."""
+"""Number of distinct words in names, and in text outside names."""
 KINDS = ("LOC", "ORG", "PER")
 NAME_SHARE = 0.08
-"""How often a name begins at a word of the text."""
+"""Probability that a name begins at a word of the text."""
 
 
 def synthetic_words(draw: Random, number: int) -> list[str]:
-    """Distinct words of one to four syllables, in lower case.
+    """Return distinct words of one to four syllables, in lower case.
 
     >>> synthetic_words(Random(1), 4)
     ['vegent', 'noukoclee', 'kearasleegord', 'waibabouprax']
@@ -36,20 +36,20 @@ def synthetic_words(draw: Random, number: int) -> list[str]:
 
 
 def synthetic_names(seed: int = 0) -> Iterator[tuple[str, str]]:
-    """Distinct names with a type, without end; some words are in many names, most in few."""
+    """Yield distinct names with a type, without end; a few words are in many names, most in few."""
     draw = Random(seed)
     words = [word.capitalize() for word in synthetic_words(draw, NAME_WORDS)]
     seen = set()
     while True:
         length = draw.choices((1, 2, 3, 4), (1, 6, 3, 1))[0]
-        name = " ".join(_often_early(draw, words) for _ in range(length))
+        name = " ".join(_skewed_choice(draw, words) for _ in range(length))
         if name not in seen:
             seen.add(name)
             yield name, draw.choice(KINDS)
 
 
 def synthetic_text(names: Sequence[str], words: int, seed: int = 0) -> Iterator[list[str]]:
-    """Sentences of synthetic words with some of the names, about `words` words in all."""
+    """Yield sentences of synthetic words with some of the names, about `words` words in total."""
     draw = Random(seed)
     common = synthetic_words(draw, TEXT_WORDS)
     made = 0
@@ -57,13 +57,13 @@ def synthetic_text(names: Sequence[str], words: int, seed: int = 0) -> Iterator[
         sentence: list[str] = []
         for _ in range(draw.randint(5, 25)):
             name = draw.random() < NAME_SHARE
-            sentence += draw.choice(names).split() if name else [_often_early(draw, common)]
+            sentence += draw.choice(names).split() if name else [_skewed_choice(draw, common)]
         sentence[0] = sentence[0][:1].upper() + sentence[0][1:]
         sentence.append(".")
         made += len(sentence)
         yield sentence
 
 
-def _often_early(draw: Random, items: Sequence[str]) -> str:
-    """One of the items, the early ones far more often: words of a language are used like that."""
+def _skewed_choice(draw: Random, items: Sequence[str]) -> str:
+    """Draw an item, early ones far more often, as the word frequencies of a language are skewed."""
     return items[int(len(items) * draw.random() ** 3)]

@@ -31,7 +31,7 @@ memory: the most that the process held from its start to the matches; "loaded": 
 
 @dataclass(frozen=True)
 class MatchingResult:
-    """What one system did with one size. Of several runs there are median, min and max."""
+    """The result of one system with one size: median, min and max of several runs."""
 
     system: str
     package: str
@@ -54,6 +54,8 @@ class MatchingResult:
 
 @dataclass(frozen=True)
 class MatchingReport:
+    """Conditions and results of the matching benchmark."""
+
     machine: dict[str, Any]
     core: int | None
     limits: Limits
@@ -75,7 +77,7 @@ class MatchingReport:
         return {**self.conditions(), "results": [asdict(result) for result in self.results]}
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One flat record for each result, with the conditions, to be kept beside those of other runs."""
+        """Yield each result with the conditions, as a record for a file of many runs."""
         for result in self.results:
             yield {**self.conditions(), **asdict(result)}
 
@@ -87,7 +89,7 @@ COLUMNS = ("build s", "load s", "1000 words/s first", "again", "matches", "memor
 
 
 def text_of(report: MatchingReport) -> str:
-    """A line for each result; the records have least and most of each number too."""
+    """Return the table: one row per result, with medians and half the range."""
     about, load = report.machine, report.workload
     core = "one core" if report.core is not None else "not tied to a core"
     runs = "one run" if report.repeat == 1 else f"median of {report.repeat} runs, ± half of max - min"
@@ -107,7 +109,7 @@ def text_of(report: MatchingReport) -> str:
 
 
 def _row(result: MatchingResult) -> Row:
-    """The cells, only the first where nothing was measured, and what is to be said after them."""
+    """The cells and the note of a result; only one cell if nothing was measured."""
     name = f"  {result.system}"
     if result.status == MISSING:
         return [name], f"not installed; pip install {result.package}"

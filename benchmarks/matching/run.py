@@ -1,7 +1,7 @@
-"""`python -m benchmarks matching`: the dictionary matcher beside others, on the same names and text.
+"""`python -m benchmarks matching`: our dictionary matcher and others, on the same names and text.
 
-Every number is measured in this run. Each system builds and matches in a fresh process, and loads and matches
-in another, on one core; systems take turns within each repeat, so that a busy minute of the machine hits all.
+Each system builds and matches in one new process, and loads and matches in another, on one core. The systems
+take turns within each repeat, so that other work on the machine affects all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run(
     limits: Limits,
     log: Callable[[str], None],
 ) -> MatchingReport:
-    """Measures each system on each size; without files, on synthetic names and text."""
+    """Measure each system with each size; without files, on synthetic names and text."""
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
         log("preparing names and text")
@@ -65,9 +65,9 @@ def _measured(
     cache: Path,
     log: Callable[[str], None],
 ) -> dict[tuple[str, int], list[Measurement]]:
-    """The outcomes of every system and size, in the order of the runs.
+    """Return the measurements of every system and size, in the order of the runs.
 
-    A system that could not do a size is not asked again, nor for a larger one.
+    A system that failed with a size is not measured again with this size or a larger one.
     """
     outcomes: dict[tuple[str, int], list[Measurement]] = {}
     ended: dict[str, tuple[int, Measurement]] = {}

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 Hit = tuple[Any, ...]
-"""Where something was found and which entry it is, in the coordinates of the system."""
+"""The position and the entry of a match, in the form of the system."""
 
 BLOCK = 1 << 14
 BORDERS = " \n"
 
 
 class NameFile:
-    """The names of a file, one on a line, as strings. The seconds that reading takes are counted."""
+    """The names in a file, one per line; `seconds` is the time that reading took."""
 
     def __init__(self, path: Path):
         self.path, self.seconds = path, 0.0
@@ -51,40 +51,40 @@ class NameFile:
 
 
 class MatchingSystem(ABC):
-    """One way to find the names of a dictionary in a text: built or loaded once, then run over it."""
+    """A dictionary matcher: it is built or loaded once, then run on a text."""
 
     package: ClassVar[str]
-    """What `pip install` calls it."""
+    """Name of the package for `pip install`."""
     keeps: ClassVar[bool] = False
-    """Whether what was built can be written to a file and loaded again: then it is a `StoredSystem`."""
+    """Whether the built matcher can be saved and loaded: then it is a `StoredSystem`."""
     without: ClassVar[tuple[str, ...]] = ()
-    """Packages that it would load but does not need here."""
+    """Packages that it would import but does not need; their import is blocked."""
 
     def version(self) -> str:
         return version(self.package)
 
     @abstractmethod
     def build(self, names: NameFile, typed: Path, folder: Path) -> None:
-        """From strings; ours from a file with types to a cache in `folder`, all that a user waits for."""
+        """Build the matcher from names; ours also reads `typed`, a file with types, and writes its cache."""
 
     @abstractmethod
     def take(self, sentences: Iterable[list[str]]) -> None:
-        """The text in the shape this system takes it in. Not measured."""
+        """Convert the text to the input of the system. Not measured."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing
-        """What must be known of a text before the first pass; counts as a part of it."""
+        """Prepare for the text; measured as a part of the first pass."""
 
     @abstractmethod
     def find(self) -> list[Hit]:
-        """One pass over the text."""
+        """Find all matches in the text."""
 
     def places(self, hits: list[Hit]) -> int:
-        """How many names were found, however many entries each has."""
+        """Number of matched places, however many entries each has."""
         return len(hits)
 
 
 class StoredSystem(MatchingSystem):
-    """One that need not be built again."""
+    """A matcher that can be saved and loaded."""
 
     keeps = True
 
@@ -96,7 +96,7 @@ class StoredSystem(MatchingSystem):
 
 
 class RosterMatcher(StoredSystem):
-    """As `roster label` treats names; a hit is (sentence, first word, last word + 1, entry)."""
+    """The matcher of `roster label`; a hit is (sentence, first word, last word + 1, entry)."""
 
     package = "roster-ner"
     rules: ClassVar[dict[str, Any]] = {"case": "smart"}
@@ -121,7 +121,7 @@ class RosterMatcher(StoredSystem):
         self.lexicon = compile_lexicon([Source(typed, "tsv")], self.policies, form, folder / "lexicon")
 
     def save(self, folder: Path) -> None:
-        """`build` has written it."""
+        """Nothing to do: `build` writes the cache."""
 
     def load(self, folder: Path) -> None:
         from roster.distant.compiling.lexicon import load
@@ -166,7 +166,7 @@ class RosterMatcher(StoredSystem):
 
 
 class RosterExact(RosterMatcher):
-    """Every name as it is written, as the other systems find them."""
+    """The same with exact matches only, as the other systems find them."""
 
     rules: ClassVar[dict[str, Any]] = {
         "case": "exact",
@@ -179,10 +179,10 @@ class RosterExact(RosterMatcher):
 
 
 class PhraseMatcher(MatchingSystem):
-    """spaCy's, on the exact words; a hit is (name, first word, last word + 1)."""
+    """PhraseMatcher of spaCy, on the exact words; a hit is (name, first word, last word + 1)."""
 
     package = "spacy"
-    without = ("torch",)  # loaded where it is installed: seconds, and more memory than a million names
+    without = ("torch",)  # spaCy imports it if it is installed, which takes seconds and much memory
 
     def __init__(self) -> None:
         from spacy.matcher import PhraseMatcher
@@ -233,7 +233,7 @@ class FlashText(MatchingSystem):
 
 
 class _Characters(MatchingSystem):
-    """Runs over the characters of the whole text, a sentence on a line, with a border at both ends."""
+    """Matches the characters of the whole text, one sentence per line, with a border at both ends."""
 
     def take(self, sentences: Iterable[list[str]]) -> None:
         self.text = "\n".join(["", *(" ".join(words) for words in sentences), ""])
@@ -249,7 +249,7 @@ class PyAhoCorasick(_Characters, StoredSystem):
 
         self.automaton = ahocorasick.Automaton(ahocorasick.STORE_INTS)
         self._load = ahocorasick.load
-        self.lengths = array("I")  # the automaton tells where a name ends, and keeps but 32 bits of our own
+        self.lengths = array("I")  # the automaton gives the end of a match, and stores only 32 bits
 
     def build(self, names: NameFile, typed: Path, folder: Path) -> None:
         add, length = self.automaton.add_word, self.lengths.append

@@ -1,4 +1,4 @@
-"""What is measured of each matching system, in a process of its own."""
+"""The measurements of a matching system, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ T = TypeVar("T")
 
 
 def read_sentences(path: Path) -> Iterator[list[str]]:
-    """A sentence on each line, words between spaces."""
+    """Yield the words of each line."""
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.split()
 
 
 def build_and_match(system: str, names: str, typed: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
-    """Everything from the names to the matches, in one process. What was built stays in `folder`."""
+    """Build the matcher and match, in one process. The matcher is saved in `folder`."""
     cache = Path(folder)
     shutil.rmtree(cache, ignore_errors=True)
     cache.mkdir(parents=True)
@@ -42,7 +42,7 @@ def build_and_match(system: str, names: str, typed: str, text: str, folder: str)
 
 
 def load_and_match(system: str, text: str, folder: str) -> Iterator[dict[str, Any]]:
-    """What a second run takes: the dictionary comes from the file that the first one wrote."""
+    """Load the matcher that `build_and_match` saved, and match."""
     it = _ready(system, text)
     assert isinstance(it, StoredSystem)
     seconds, _ = _timed(lambda: it.load(Path(folder)))
@@ -60,7 +60,7 @@ def _ready(system: str, text: str) -> MatchingSystem:
 
 
 def _passes(it: MatchingSystem) -> Iterator[dict[str, Any]]:
-    """The first pass over the text, and one more when all that can be remembered of it is."""
+    """Match twice: the first pass, and one with warm caches."""
     prepare, _ = _timed(it.prepare)
     cold, hits = _timed(it.find)
     yield {"prepare_seconds": prepare, "cold_seconds": prepare + cold, "matches": it.places(hits)}

@@ -23,7 +23,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Size:
-    """So many distinct names of the dictionary, as files; a name with several types is several entries."""
+    """A sample of the distinct names of the dictionary, as files; a name has one entry per type."""
 
     names: int
     entries: int
@@ -33,6 +33,8 @@ class Size:
 
 @dataclass(frozen=True)
 class Workload:
+    """The names and the text that are matched."""
+
     dictionary: str
     text: str
     sentences: int
@@ -55,7 +57,7 @@ def prepare(
     sizes: Sequence[int | str],
     folder: Path,
 ) -> Workload:
-    """The files that all systems read. White space in names is made single spaces."""
+    """Write the files that all systems read. White space in names is normalised to single spaces."""
     source = folder / "synthetic.tsv" if dictionary is None else Path(dictionary)
     if dictionary is None:
         wanted = max(SYNTHETIC_NAMES if size == ALL else int(size) for size in sizes)
@@ -87,7 +89,7 @@ def prepare(
 
 
 def _samples(source: Path, sizes: Sequence[int | str], folder: Path) -> tuple[Size, ...]:
-    """For each size a random sample of the distinct names; a smaller one is part of a larger one."""
+    """Draw a random sample of the distinct names for each size; smaller ones are parts of larger ones."""
     rank: dict[str, int] = {}
     for name, _ in _entries(source):
         rank.setdefault(name, len(rank))

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.report import Report, Row, cell, machine_line, note, table
 
 BASES = ("pipeline", "spacy", "spacy-pipe")
-"""Systems that ratios are given to."""
+"""Systems that the others are compared with, as ratios."""
 NOTES = """\
 words/s: from sentences of words (pipeline: texts) to entities, tokenisation into sub-words counted, reading
 the file and loading not; some sentences are read beforehand. x: times as fast, run beside run.
@@ -18,6 +18,8 @@ memory: the most that the process held, Python and all libraries counted."""
 
 
 class PredictionReport(Report):
+    """Report of the prediction benchmark."""
+
     def name(self, result: dict[str, Any]) -> str:
         return str(result["name"])
 

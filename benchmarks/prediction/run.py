@@ -1,6 +1,6 @@
-"""`python -m benchmarks prediction`: words a second and memory of our recogniser, beside others, on one text.
+"""`python -m benchmarks prediction`: speed and memory of our recogniser and of others on one text.
 
-Each run is a fresh process that may use all cores; the systems take turns.
+Each run is a new process that may use all cores; the systems take turns.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from roster.corpus.io import read
 from roster.errors import DataError, ModelError
 
 BESIDE = tuple(name for name in SYSTEMS if name != "ours")
-"""What our recogniser is measured beside."""
+"""The systems that our recogniser is compared with."""
 PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "spacy", "numpy")
 OWN_SPACY = "one with the architecture and size of the small English pipeline's, trained here for a moment"
 
 
 @dataclass(frozen=True)
 class PredictionCase:
-    """A system with the model that it loads. `ready` is None, or why it cannot be measured."""
+    """A system with the model that it loads; `ready` is the reason if it cannot be measured, or None."""
 
     name: str
     system: str
@@ -63,7 +63,7 @@ def run(
     limits: Limits,
     log: Callable[[str], None],
 ) -> PredictionReport:
-    """Measures the models given and the systems `beside` them.
+    """Measure the given models and the systems `beside` them.
 
     Without a text, on the sentences of `gold`, and without that on synthetic ones. With `sizes`, each model
     reads that many megabytes too, once.
@@ -94,7 +94,7 @@ def run(
 
 
 def named(models: Sequence[str | PathLike[str]]) -> dict[str, Path]:
-    """Model folders by a short name: the folder's own, `RUN/model` for one in a run, else the whole path."""
+    """Return model folders by name: that of the folder, `RUN/model` in a run, or the path if not unique."""
     folders = [model_folder(model) for model in dict.fromkeys(map(Path, models))]
     short = ["/".join(folder.parts[-2:]) if folder.name == "model" else folder.name for folder in folders]
     return {
@@ -104,7 +104,11 @@ def named(models: Sequence[str | PathLike[str]]) -> dict[str, Path]:
 
 
 def model_folder(path: str | PathLike[str]) -> Path:
-    """The folder itself, or the model in a run folder; what is neither is told at once."""
+    """Return the model folder at a path, which may be a run folder.
+
+    Raises:
+        ModelError: there is no model.
+    """
     for folder in (Path(path), Path(path) / "model"):
         if (folder / "roster.json").is_file():
             return folder.resolve()
@@ -145,7 +149,7 @@ def _cases(
 def _spacy_case(
     name: str | None, text: TextFile, place: Path, limits: Limits, log: Callable[[str], None]
 ) -> PredictionCase:
-    """The pipeline that was named, or one that is made now."""
+    """The given pipeline, or one that is trained now."""
     if name is not None:
         return PredictionCase("spacy", "spacy", name, name)
     log("spacy: no --spacy NAME; making a recogniser of the same architecture")
@@ -164,7 +168,7 @@ def _line(name: str, which: str, words: int, outcome: Measurement) -> str:
 def summary(
     case: PredictionCase, outcomes: dict[PredictionCase, list[Measurement]], words: int
 ) -> dict[str, Any]:
-    """What one system did, over its runs; ratios to those of BASES that were measured."""
+    """Return the result of one system over its runs, with ratios to the measured systems of BASES."""
     runs = outcomes[case]
     last, facts = runs[-1], runs[0].facts
     bases = {other.system: theirs for other, theirs in outcomes.items() if other.system in BASES}
@@ -196,7 +200,7 @@ def _growth(
     limits: Limits,
     log: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Each model on each size, once: the numbers of interest are how they grow."""
+    """Measure each model once with each size, to see how time and memory grow."""
     results = []
     for name, folder in folders.items():
         for size in sorted(set(sizes)):

@@ -39,11 +39,11 @@ SPACY_MODEL = {
         },
     },
 }
-"""The entity recogniser of spaCy's small English pipeline, as its own config has it."""
+"""The config of the entity recogniser in spaCy's small English pipeline."""
 
 
 def build_spacy(text: str, folder: str) -> Iterator[dict[str, Any]]:
-    """A recogniser as large as spaCy's small English one, which learns for a moment to find capitals."""
+    """Train a recogniser of the size of spaCy's small English one briefly, on words with capitals."""
     for package in Spacy.without:
         sys.modules[package] = None  # type: ignore[assignment]
     import spacy
@@ -69,7 +69,7 @@ def build_spacy(text: str, folder: str) -> Iterator[dict[str, Any]]:
 
 
 def capitals(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Runs of words that begin with a capital, as (first, last + 1).
+    """Return runs of words that begin with a capital, as (first, last + 1).
 
     >>> capitals(["They", "met", "Ana", "Lee", "in", "Bonn"])
     [(0, 1), (2, 4), (5, 6)]

@@ -1,6 +1,6 @@
-"""Our recogniser and others behind one face, and what is measured of each, in a process of its own.
+"""The recognisers that are measured, ours and others, with one interface.
 
-Nothing is imported here that not every one of them needs: it would count as its memory.
+Only what all of them need is imported at the top, because imports count as memory of the system.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ BATCH = 32
 
 
 class PredictionSystem(ABC):
-    """One way to find entities. Making it loads it; `find` is what is measured."""
+    """A recogniser. The constructor loads it; `find` is measured."""
 
     packages: ClassVar[tuple[str, ...]]
     without: ClassVar[tuple[str, ...]] = ()
-    """Packages that it would load but does not need."""
+    """Packages that it would import but does not need; their import is blocked."""
 
     @abstractmethod
     def __init__(self, source: str, device: str): ...
@@ -36,15 +36,15 @@ class PredictionSystem(ABC):
 
     @abstractmethod
     def take(self, sentences: Iterable[list[str]]) -> Sequence[Any]:
-        """The text in the shape this system takes it in. Not measured."""
+        """Convert the text to the input of the system. Not measured."""
 
     @abstractmethod
     def find(self, text: Sequence[Any]) -> int:
-        """One pass; how many entities were found."""
+        """Find the entities in the text; return their number."""
 
 
 class RosterModel(PredictionSystem):
-    """As `roster.load(folder)` gives it: torch, or ONNX Runtime where the folder is an export."""
+    """The result of `roster.load(folder)`: torch, or ONNX Runtime for an export."""
 
     packages = ("torch", "onnxruntime")
     ner: Recogniser
@@ -62,7 +62,7 @@ class RosterModel(PredictionSystem):
 
 
 class Pipeline(PredictionSystem):
-    """transformers' token classification with our encoder, our weights and our heads, one text at a time."""
+    """The token classification pipeline of transformers with our weights, one text at a time."""
 
     packages = ("transformers", "torch")
 
@@ -86,20 +86,17 @@ class Pipeline(PredictionSystem):
 
 
 class BatchedPipeline(Pipeline):
-    """The same with the batch size that its documentation tells people to try."""
+    """The same with the batch size that its documentation recommends to try."""
 
     def find(self, text: Sequence[str]) -> int:
         return sum(map(len, self.pipe(list(text), batch_size=BATCH)))
 
 
 class Spacy(PredictionSystem):
-    """A spaCy pipeline with nothing in it but what finds entities, one sentence at a time.
-
-    Words are given, as to ours.
-    """
+    """The entity recogniser of a spaCy pipeline alone, one sentence at a time, on given words."""
 
     packages = ("spacy", "thinc")
-    without = ("torch",)  # loaded where it is installed, for nothing
+    without = ("torch",)  # spaCy imports it if it is installed
 
     def __init__(self, source: str, device: str):
         import spacy
@@ -125,7 +122,7 @@ class Spacy(PredictionSystem):
 
 
 class SpacyPipe(Spacy):
-    """The same as a stream, which it cuts into batches of its own."""
+    """The same with `nlp.pipe`, which forms batches."""
 
     def find(self, text: Sequence[Any]) -> int:
         return sum(len(doc.ents) for doc in self.nlp.pipe(text))

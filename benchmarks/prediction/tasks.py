@@ -1,4 +1,4 @@
-"""What is measured of each prediction system, in a process of its own."""
+"""The measurements of a prediction system, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 from benchmarks.prediction.systems import SYSTEMS, RosterModel
 
 WARM_UP = 64
-"""Sentences that are read before the clock starts: the first batch of every system is slow."""
+"""Sentences that are predicted before the measurement, because the first batch is slow."""
 
 
 def predict(system: str, source: str, text: str, device: str, gold: str | None) -> Iterator[dict[str, Any]]:
-    """Loads a system and reads a text with it; scores it on gold sentences when all is measured."""
+    """Load a system and predict a text; afterwards score it on gold sentences."""
     for package in SYSTEMS[system].without:
         sys.modules[package] = None  # type: ignore[assignment]
     start = time.perf_counter()
@@ -37,7 +37,7 @@ def predict(system: str, source: str, text: str, device: str, gold: str | None) 
 
 
 def stream(source: str, text: str, device: str, size: float) -> Iterator[dict[str, Any]]:
-    """Reads `size` bytes, the text again and again, as they come: what memory a large file takes."""
+    """Predict a stream of `size` bytes, the text repeated, to measure the memory that a large file needs."""
     it = RosterModel(source, device)
     it.find(it.take(islice(read_words(Path(text)), WARM_UP)))
     words = 0
@@ -54,7 +54,7 @@ def stream(source: str, text: str, device: str, size: float) -> Iterator[dict[st
 
 
 def repeated(path: Path, size: float) -> Iterator[list[str]]:
-    """The sentences of a file, from its beginning again when it ends, until `size` bytes were read."""
+    """Yield the sentences of a file, repeated, until `size` bytes were read."""
     read = 0
     while True:
         with path.open("rb") as file:
@@ -66,7 +66,7 @@ def repeated(path: Path, size: float) -> Iterator[list[str]]:
 
 
 def read_words(path: Path) -> Iterator[list[str]]:
-    """A sentence on each line, words between spaces."""
+    """Yield the words of each line."""
     with path.open(encoding="utf-8", newline="\n") as file:
         for line in file:
             yield line.split()

@@ -18,7 +18,7 @@ SYNTHETIC_WORDS, SYNTHETIC_NAMES = 50_000, 5_000
 
 @dataclass(frozen=True)
 class TextFile:
-    """What is read, as a file with a sentence on each line and words between spaces."""
+    """The text, as a file with one sentence per line and spaces between words."""
 
     name: str
     file: Path
@@ -33,7 +33,7 @@ class TextFile:
 def prepare(
     text: str | PathLike[str] | None, gold: str | PathLike[str] | None, words: int | None, folder: Path
 ) -> TextFile:
-    """The file that all systems read."""
+    """Write the file that all systems read."""
     source = gold if text is None else text
     if source is None:
         names = [name for name, _ in islice(synthetic_names(), SYNTHETIC_NAMES)]
@@ -55,7 +55,7 @@ def prepare(
 
 
 def _until(sentences: Iterable[Sequence[str]], words: int | None) -> Iterator[list[str]]:
-    """Sentences with words, none that itself holds white space, until there are `words` of them."""
+    """Yield sentences of words without white space, until there are `words` words."""
     seen = 0
     for sentence in sentences:
         row = [part for word in sentence for part in word.split()]

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     pass
 
 PIPELINE_KINDS = ("one-head", "two-heads")
-"""Heads that can be those of a token classifier of transformers."""
+"""Heads that a token classifier of transformers can have."""
 FITS = f"{' or '.join(PIPELINE_KINDS)} on a transformer"
-"""What a model must be, in words."""
+"""Description of the models that can be converted."""
 
 
 def token_classifier(folder: Path) -> Any:
-    """A model folder as transformers' own token classifier: the same weights, the same classes.
+    """Return a model as a token classifier of transformers: the same weights, the same classes.
 
     Its linear classifier is replaced by our heads, so that it finds what we find and the pipeline has the
     same entities to write. A head that decides on a sentence as a whole has no place there.
@@ -47,7 +47,7 @@ def token_classifier(folder: Path) -> Any:
 
 
 def unfit(folder: Path) -> str:
-    """Why a model can be no token classifier of transformers, to stand after its name; empty where it can."""
+    """Return why a model cannot be a token classifier of transformers, as a predicate; empty if it can."""
     from roster.backbone.words import is_word_level
     from roster.model.folder import read_facts, weights_file
 
@@ -63,7 +63,7 @@ def unfit(folder: Path) -> str:
 
 
 def _classifier(kind: str, width: int, n_types: int, weights: dict[str, Any]) -> Any:
-    """Our heads as one module from states to class scores, for the last layer of any token classifier."""
+    """Return our heads as one module from hidden states to class scores."""
     import torch
     from torch import Tensor, nn
 

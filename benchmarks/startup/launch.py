@@ -1,9 +1,9 @@
-"""Runs one command for `startup.py`, and tells its seconds, its peak memory and its exit code.
+"""Run one command for `run.py`; print its seconds, its peak memory and its exit code.
 
     python -I -S launch.py INPUT OUTPUT ERRORS PROGRAM ARGUMENT ...
 
-A program of its own, and a small one: Linux counts what its starter held as a process's memory, too. So it
-imports nothing of ours, and nothing that Python has not loaded already.
+A small program of its own, because Linux counts the memory of the parent at the start of a process. So it
+imports only modules that Python has loaded already.
 """
 
 import os

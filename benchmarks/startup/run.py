@@ -1,6 +1,6 @@
-"""`python -m benchmarks startup`: what every command costs before it does anything.
+"""`python -m benchmarks startup`: time and memory of a command before it does any work.
 
-Each run is a fresh Python, started as the installed `roster` starts it; the commands take turns.
+Each run is a new process that starts like the installed command `roster`; the commands take turns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.startup import launch
 PACKAGES = ("torch", "transformers", "tokenizers", "onnxruntime", "numpy")
 SENTENCE = "Anna Berg of Northgate Bank flew from Lisbon to Oslo on Tuesday.\n"
 SLOWEST = 10
-START = "from roster.cli.main import entry; entry()"  # what the installed script does
+START = "from roster.cli.main import entry; entry()"  # as the installed script
 IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|\s+(\S+)")
 
 NOTES = """\
@@ -76,7 +76,7 @@ def run(
     limits: Limits,
     log: Callable[[str], None],
 ) -> StartupReport:
-    """Measures each command once, and then `repeat` times more; with `imports`, looks at one more run."""
+    """Measure each command once, then `repeat` times; with `imports`, once more with import times."""
     commands = commands_for(models)
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
@@ -116,12 +116,12 @@ def commands_for(models: Sequence[str | PathLike[str]]) -> list[Command]:
 
 
 def measured(command: Command, limits: Limits, folder: Path, *options: str) -> Measurement:
-    """One run. Its facts: seconds, peak_memory, and what it wrote to standard error."""
+    """Measure one run. Its facts: seconds, peak_memory, and its standard error."""
     given, output, errors = (folder / name for name in ("input", "output", "errors"))
     given.write_text(command.input, encoding="utf-8")
     for file in (output, errors):
         file.write_bytes(b"")
-    # -P: a file of the user's that is called like a package must not be taken for it.
+    # -P, because a file in the current folder must not replace a package.
     python = [sys.executable, "-P", *options, "-c", START, *command.arguments]
     files = [str(file) for file in (given, output, errors)]
     process = subprocess.Popen(
@@ -146,7 +146,7 @@ def measured(command: Command, limits: Limits, folder: Path, *options: str) -> M
 
 
 def slowest_imports(wrote: str, number: int = SLOWEST) -> list[dict[str, Any]]:
-    """From what `python -X importtime` writes: seconds of a module with all that it imports, and its own.
+    """Parse the output of `python -X importtime`: seconds of a module with its imports, and its own.
 
     >>> slowest_imports("import time:       120 |        500 | json")
     [{'module': 'json', 'seconds': 0.0005, 'self_seconds': 0.00012}]

@@ -21,7 +21,7 @@ SEED = 0
 
 @dataclass(frozen=True)
 class CorpusFiles:
-    """A data set of some size, as files; `sentences` and `words` are those of its training part."""
+    """A data set as files; `sentences` and `words` are the sizes of its training split."""
 
     path: Path
     sentences: int
@@ -29,7 +29,7 @@ class CorpusFiles:
 
 
 def prepare(dataset: str | PathLike[str] | None, sizes: Sequence[int], folder: Path) -> list[CorpusFiles]:
-    """The data set itself, or for each size a folder with so many of its sentences."""
+    """Return the data set, or for each size a folder with a sample of its sentences."""
     path = sample(folder / "sample") if dataset is None else Path(dataset)
     whole = load_dataset(path)
     if dataset is None:
@@ -48,14 +48,14 @@ def _corpus(path: Path, sentences: Sequence[Sentence]) -> CorpusFiles:
 
 
 def drawn(sentences: Sequence[Sentence], size: int) -> list[Sentence]:
-    """So many sentences at random; all of them as often as they fit in, where the corpus is smaller."""
+    """Draw sentences at random; if the corpus is smaller than `size`, it is repeated."""
     order = list(range(len(sentences)))
     Random(SEED).shuffle(order)
     return [sentences[i] for i in (order * ceil(size / len(order)))[:size]]
 
 
 def _written(folder: Path, train: Sequence[Sentence], whole: Dataset) -> Path:
-    """As lines of words: whatever made the words, they are read again as they were."""
+    """Write the data set as lines of words, so that the words stay the same."""
     folder.mkdir(parents=True)
     (folder / "types.txt").write_text("".join(f"{name}\n" for name in whole.types), encoding="utf-8")
     write(folder / "train_text.txt", map(_alone, train), "lines", labels="dist")
@@ -66,12 +66,12 @@ def _written(folder: Path, train: Sequence[Sentence], whole: Dataset) -> Path:
 
 
 def _alone(sentence: Sentence) -> Sentence:
-    """Not a part of a document whose other sentences were not drawn."""
+    """The sentence without its document, whose other sentences may not be in the sample."""
     return Sentence.from_words(sentence.words, sentence.spans or ())
 
 
 def sample(folder: Path) -> Path:
-    """The bundled sample with the labels that `roster demo` trains on."""
+    """Write the bundled sample with the labels that `roster demo` trains on."""
     from roster.demo import FIRST, PLAIN
     from roster.distant.label import Labels
     from roster.distant.settings import load_settings

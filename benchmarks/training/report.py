@@ -15,6 +15,8 @@ reading and tokenising the data, what lies between the stages, and saving."""
 
 
 class TrainingReport(Report):
+    """Report of the training benchmark."""
+
     def name(self, result: dict[str, Any]) -> str:
         return str(result["engine"])
 
@@ -29,7 +31,7 @@ class TrainingReport(Report):
         return "\n".join([*lines, "", NOTES])
 
     def _size(self, results: list[dict[str, Any]]) -> list[str]:
-        """Two tables of one size: the whole runs, and where their time went."""
+        """Two tables for one size: whole runs, and seconds by stage."""
         first = results[0]
         head = f"{first['sentences']:,} sentences"
         columns = ("total s", f"x {first['engine']}", "process s", "words/s", "memory MiB", "GPU MiB", "F1")

@@ -1,6 +1,6 @@
-"""`python -m benchmarks training`: whole training runs, by each engine in turn.
+"""`python -m benchmarks training`: whole training runs with each engine in turn.
 
-Each run is a fresh process that may use all cores; its run folder is thrown away.
+Each run is a new process that may use all cores; its run folder is deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from roster.methods.request import Request, load_request
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
 ENGINES = ("auto",)
 SAMPLE_SHORT = {"ensemble.models": 2, "noise_robust.epochs": 10}
-"""Values for the bundled sample where nobody gives others: two cores train on it in a minute or two."""
+"""Default values for the bundled sample, with which two cores train in a minute or two."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def run(
     limits: Limits,
     log: Callable[[str], None],
 ) -> TrainingReport:
-    """Trains with each engine, seed and size, `repeat` times; without a data set, on the bundled sample.
+    """Train with each engine, seed and size, `repeat` times; without a data set, on the bundled sample.
 
     `overrides` are those of `roster train --set`. Without seeds, the config's; without sizes, the data as
     they are, and of the sample what two cores train on in a minute or two.
@@ -68,7 +68,7 @@ def run(
     named = [("backbone.name", backbone)] if backbone else []
     requests = requested(preset, [*short, *overrides, *named], engines, seeds)
     first = next(iter(requests.values())).config()
-    resolve(first.backbone.name)  # a folder that is not there is told now
+    resolve(first.backbone.name)  # an error if the folder is missing
     with TemporaryDirectory(prefix="roster-") as folder:
         place = Path(folder)
         log("preparing the data")
@@ -130,7 +130,7 @@ def requested(
     engines: Sequence[str],
     seeds: Sequence[int],
 ) -> dict[tuple[str, int], Request]:
-    """What `roster train` is asked for, checked, with each engine and seed."""
+    """Return the checked request for each engine and seed."""
     requests_by_case = {}
     for engine in engines:
         for seed in seeds or (None,):
@@ -143,7 +143,7 @@ def requested(
 def configured(
     requests: Mapping[tuple[str, int], Request], corpus: CorpusFiles
 ) -> dict[tuple[str, int], Config]:
-    """The effective configs on one corpus; without a preset derived from it, as `roster train` does."""
+    """Return the effective configs for a corpus; without a preset they are derived as in `roster train`."""
     from roster.methods.defaults import settle
     from roster.methods.facts import facts_of
 
@@ -155,7 +155,7 @@ def configured(
             continue
         facts = facts or facts_of(
             request.config(), load_dataset(corpus.path).train
-        )  # of no engine, and no seed
+        )  # they depend neither on the engine nor on the seed
         configs[key] = settle(request, facts)[0]
     return configs
 
@@ -166,7 +166,7 @@ def summary(
     base: str,
     outcomes: Mapping[TrainingCase, Sequence[Measurement]],
 ) -> dict[str, Any]:
-    """What one engine did with one size, over its seeds and repeats."""
+    """Return the result of one engine with one size, over its seeds and repeats."""
 
     def of(name: str) -> list[Measurement]:
         return [

@@ -1,4 +1,4 @@
-"""What is measured of a training run, in a process of its own."""
+"""The measurement of a training run, in a process of its own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from roster.progress import peak_memory
 
 
 def train_once(dataset: str, run: str, config: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """One whole training, in this process."""
+    """Train once, in this process."""
     from roster.infer.recogniser import load
     from roster.methods.train import train
     from roster.scores import evaluate_sentences
 
     chosen = from_dict(config)
-    data = load_dataset(dataset)  # lists its files; `train` reads them
+    data = load_dataset(dataset)  # only lists the files; `train` reads them
     stages = train(data, run, chosen, report={})["stages"]
     total = stages["model"]["seconds"]
     peaks = [peak_memory(), *stages.values()]
@@ -38,7 +38,7 @@ def train_once(dataset: str, run: str, config: dict[str, Any]) -> Iterator[dict[
 
 
 def grouped_stages(stages: Mapping[str, Mapping[str, Any]], total: float) -> dict[str, float]:
-    """Seconds of the stages of `results.json`, those of the K members as one, and of all that is in none.
+    """Return the seconds of the stages in `results.json`, the K members as one, and of the rest.
 
     >>> grouped_stages({"member-0": {"seconds": 2.0}, "member-1": {"seconds": 2.5}, "mean-of-members": {},
     ...                 "ensemble": {"seconds": 1.0}, "model": {"seconds": 6.0}}, 6.5)
@@ -53,7 +53,7 @@ def grouped_stages(stages: Mapping[str, Mapping[str, Any]], total: float) -> dic
 
 
 def scored_split(dataset: Dataset) -> list[Sentence]:
-    """Sentences with gold labels to score a model on: those of the test split, else of the valid one."""
+    """Return sentences with gold labels to score a model: of the test split, otherwise of the valid split."""
     for split in (dataset.test, dataset.valid):
         if split and all(sentence.spans is not None for sentence in split):
             return split
