@@ -283,7 +283,7 @@ def test_the_time_is_spent(roster: Any, data: Path, options: list[str], tmp_path
             break
         assert done.code == 3
         assert "missing: toy, fine-tune, seed 2" in done.err
-        assert done.err.splitlines()[-1] == "the time is spent; the same command goes on"
+        assert done.err.splitlines()[-1] == "the time limit was reached; run the same command to continue"
     assert codes[-1] == 0
     assert len(codes) > 1
     assert len(points(tmp_path / "r.jsonl")) == 2

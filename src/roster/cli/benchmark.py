@@ -9,8 +9,8 @@ from roster.cli.benchmarks import draw
 from roster.cli.benchmarks.experiments import SUMMARIES, Kind
 
 HELP = """\
-Runs an experiment of the paper and prints its table. Every finished training is kept in a file, from which
-`draw` makes all tables and figures again.
+Runs an experiment of the paper and prints its table. Finished trainings are kept in a file, from which `draw`
+writes all tables and figures.
 """
 EXAMPLE = "roster benchmark main conll03/ --backbone roberta-base -o results.jsonl"
 BENCHMARKS = (*SUMMARIES, "draw")

@@ -1,5 +1,5 @@
-"""The experiments of the paper, and past it: one module for each table or figure.
+"""The experiments of the paper and further ones, with one module for each table or figure.
 
-An experiment lists points (one training each) and says how their scores are drawn. What trains, keeps and
-draws them is the same for all.
+An experiment lists points (one training each) and converts their scores to tables and figures. The training,
+storage and drawing of points are the same for all experiments.
 """

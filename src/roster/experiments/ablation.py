@@ -1,4 +1,4 @@
-"""RoSTER without one of its parts at a time."""
+"""Ablation: RoSTER without one of its parts at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def rows(asked: Asked) -> list[Row]:
 
 
 def _row(arm: str, point: Point) -> Row:
-    """Without self-training, what it begins with is the result, and the full training has scored that."""
+    """The result without self-training is the model before it, which the full training has scored."""
     if arm != "without self-training":
         return Row(arm, point)
     return Row(arm, point, stage="ensemble" if point.config().section(Ensemble).enabled else "member-0")

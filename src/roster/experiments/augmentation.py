@@ -1,4 +1,4 @@
-"""Self-training with and without augmentations: F1 by step, and what the augmentations look like."""
+"""Self-training with and without augmentations: F1 by step, and examples of augmented sentences."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rows(asked: Asked, points: int = POINTS) -> list[Row]:
 
 
 def draw(items: Sequence[Measured], *, examples: bool = True) -> Drawing:
-    """With `examples` also a table of augmented sentences, made anew from the data and the encoder."""
+    """Return tables and figures; with `examples` also augmented sentences, computed from data and encoder."""
     tables, figures, texts = [], [], {}
     for (data, backbone), group in grouped(items, lambda m: (m.data, m.backbone)):
         name, title = slug("augmentation", data, backbone), f"Augmentation on {data} with {backbone}"
@@ -64,7 +64,7 @@ def draw(items: Sequence[Measured], *, examples: bool = True) -> Drawing:
 
 
 def idle(items: Sequence[Measured]) -> list[str]:
-    """Where no word is sure enough to have a soft label, augmentations teach nothing: nothing is compared."""
+    """A note on runs without soft labels: without them, augmentations have no effect."""
     without = [m for m in items if m.record["stages"][STAGE].get("type_targets") == 0]
     if not without:
         return []
@@ -75,7 +75,7 @@ def idle(items: Sequence[Measured]) -> list[str]:
 
 
 def mean_curve(items: Sequence[Measured], label: str) -> Line | None:
-    """F1 by step, over the seeds; the steps that all of them have."""
+    """F1 by step over the seeds, at the steps that all of them have."""
     curves = [dict(m.curve) for m in items if m.curve]
     if not curves:
         return None
@@ -85,7 +85,7 @@ def mean_curve(items: Sequence[Measured], label: str) -> Line | None:
 
 
 def example_table(point: Point, name: str, data: str) -> Table:
-    """Sentences with their augmentations, replaced words in bold, as the paper shows two of them."""
+    """Return a table of sentences with their augmentations, replaced words in bold."""
     dataset = changed(dataset_of(point.data), point.change)
     chosen = choose(dataset.train)
     kept = {key: value for key, value in point.overrides if not key.startswith("augmentation.")}
@@ -94,7 +94,7 @@ def example_table(point: Point, name: str, data: str) -> Table:
         if overrides["augmentation.enabled"]:
             fixed = {"method": "roster", "backbone.name": point.backbone, "optimiser.device": "cpu"}
             values: dict[str, Any] = {**kept, **overrides, **fixed}
-            # Nothing that is derived from data has a part in augmentation.
+            # Augmentation uses no setting that is derived from data.
             config = load_config(preset=point.preset, overrides=values)
             words = augmented(config, dataset.types, dataset.train, chosen, point.seed)
             lines.append((arm, words))
@@ -112,7 +112,7 @@ def marked(old: str, new: str) -> str:
 
 
 def choose(sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Sentences that have a label and can be read at a glance, from all parts of the corpus."""
+    """Select short sentences with labels from all parts of the corpus."""
     good = [s for s in sentences if s.spans and 5 <= len(s) <= LONGEST] or [s for s in sentences if s.spans]
     step = max(1, len(good) // EXAMPLES)
     return good[::step][:EXAMPLES]
@@ -125,7 +125,7 @@ def augmented(
     chosen: Sequence[Sentence],
     seed: int,
 ) -> list[list[str]]:
-    """The words of some sentences after augmentation; names come from the labels of the whole corpus."""
+    """Return the words of sentences after augmentation; names come from the labels of the whole corpus."""
     import numpy as np
 
     from roster.methods.roster.algorithm import augmenter

@@ -1,4 +1,4 @@
-"""Sentences where the methods differ, coloured: in the terminal, and as HTML."""
+"""Sentences on which the methods differ, with coloured labels, for the terminal and as HTML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Case:
 
 
 def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
-    """One training of each method: the first seed. Its model is kept."""
+    """One training of each method, with the first seed. Its model is kept."""
     one = Asked(asked.data, asked.backbone, asked.seeds[:1], asked.presets, asked.overrides, asked.names)
     return [row for row in rows_of_main(one, methods) if row.point.trains]
 
@@ -56,7 +56,10 @@ class Shown:
 def show(
     items: Sequence[Measured], results: Results, *, part: str = "test", typed: Sequence[str] = ()
 ) -> list[Shown]:
-    """Needs the data, and the models that lie beside the results: a file of results has no sentences."""
+    """Return the cases of each data set.
+
+    The file of results has no sentences, so the data sets and the models beside the results are needed.
+    """
     return [
         Shown(
             slug("cases", data, backbone),
@@ -77,7 +80,7 @@ def draw(items: Sequence[Measured], results: Results) -> Drawing:
 def collect(
     items: Sequence[Measured], results: Results, part: str = "test", typed: Sequence[str] = ()
 ) -> list[Case]:
-    """Sentences that the user typed, then those where the methods differ most."""
+    """Return the sentences that the user gave, then those on which the methods differ most."""
     from roster.infer.recogniser import load
 
     point = Point.from_dict(items[0].record["asked"])
@@ -106,7 +109,7 @@ def collect(
 
 
 def sentences_of(dataset: Dataset, part: str) -> dict[str, list[Sentence]]:
-    """The sentences of a split with what labels there are: of the training sentences the distant ones too."""
+    """Return the sentences of a split with gold labels, and for `train` also with distant labels."""
     if part == "train":
         check_distant(dataset)
         return {DISTANT: dataset.train, GOLD: gold_sentences(dataset)}
@@ -117,10 +120,10 @@ def sentences_of(dataset: Dataset, part: str) -> dict[str, list[Sentence]]:
 
 
 def most_different(methods: Sequence[Sequence[Sentence]], most: int = CASES) -> list[int]:
-    """Numbers of the sentences on which most spans differ between two methods, summed over all pairs.
+    """Return the indices of the sentences with the most differing spans, summed over all pairs of methods.
 
-    What is right plays no part in the choice. Of equals the shorter one comes first; what is too long to be
-    read does not come.
+    Gold labels have no influence on the choice. Of equals the shorter sentence comes first; sentences of more
+    than `LONGEST` words are left out.
     """
 
     def difference(i: int) -> int:
@@ -190,7 +193,7 @@ def types_of(cases: Iterable[Case]) -> list[str]:
 
 
 def pieces(sentence: Sentence) -> list[tuple[str, Span | None]]:
-    """The text of a sentence, cut at its spans.
+    """Split the text of a sentence at its spans.
 
     >>> pieces(Sentence.from_words(["in", "Oslo", "."], [Span(1, 2, "LOC")]))
     [('in ', None), ('Oslo', Span(start=1, end=2, label='LOC')), (' .', None)]

@@ -1,4 +1,4 @@
-"""The data of a point: a data set, changed as an experiment wants it."""
+"""The data of a point: a data set with the changes of an experiment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roster.files import fingerprint
 
 @dataclass(frozen=True)
 class Material:
-    """What a training is given: a data set, and gold sentences beside it."""
+    """The input of a training: a data set, and gold sentences beside it."""
 
     dataset: Dataset
     gold: Sequence[Sentence] = ()
@@ -29,7 +29,7 @@ class Material:
 
 
 def name_of(data: str) -> str:
-    """A data set is called like its folder, or like its file without the ending.
+    """Return the name of a data set: that of its folder, or of its file without the suffix.
 
     >>> name_of("benchmarks/conll03/")
     'conll03'
@@ -38,8 +38,13 @@ def name_of(data: str) -> str:
     return path.stem if path.is_file() else path.name
 
 
-@lru_cache(2)  # the largest takes half a gigabyte
+@lru_cache(2)  # a large one takes half a gigabyte
 def dataset_of(data: str) -> Dataset:
+    """Load a data set.
+
+    Raises:
+        DataError: it has no gold labels to score on.
+    """
     dataset = load_dataset(data)
     for part in (dataset.valid, dataset.test):
         if part and all(s.spans is not None for s in part):
@@ -50,6 +55,11 @@ def dataset_of(data: str) -> Dataset:
 
 
 def material(point: Point) -> Material:
+    """Return the input of a training.
+
+    Raises:
+        DataError: labels that the point needs are missing.
+    """
     dataset, change = dataset_of(point.data), point.change
     if change.labels == "distant":
         check_distant(dataset)
@@ -59,6 +69,7 @@ def material(point: Point) -> Material:
 
 
 def changed(dataset: Dataset, change: Change) -> Dataset:
+    """Apply a change to the training split."""
     if change == Change(gold=change.gold):
         return dataset
     train: Sequence[Sentence] = gold_sentences(dataset) if change.labels == "gold" else dataset.train
@@ -70,6 +81,7 @@ def changed(dataset: Dataset, change: Change) -> Dataset:
 
 
 def gold_sentences(dataset: Dataset) -> list[Sentence]:
+    """Return the training sentences with gold labels, or raise DataError."""
     if dataset.train_gold is None:
         raise DataError(
             "the training sentences have no gold labels, which this point needs; expected "
@@ -80,7 +92,7 @@ def gold_sentences(dataset: Dataset) -> list[Sentence]:
 
 
 def check_distant(dataset: Dataset) -> None:
-    """A folder whose training sentences have only gold labels must not pass for one with distant ones."""
+    """Raise DataError if the training sentences have gold labels only."""
     part = dataset.parts["train"]
     if not isinstance(part, Part) or part.format != "lines" or not dataset.has_train_gold:
         return

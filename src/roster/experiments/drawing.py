@@ -1,4 +1,4 @@
-"""What an experiment draws from: scores by line, place and seed; and what it hands out."""
+"""Scores by row, x and seed, from which an experiment draws its tables and figures."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from roster.experiments.store import Results
 from roster.experiments.tables import Spread, Table
 
 SPLITS = ("test", "valid", "train")
-"""Which scores are shown, the first of those that there are; `train` is for distant labels alone."""
+"""The split whose scores are shown is the first available one; `train` is for distant labels only."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One number of a plan with the result behind it."""
+    """One number of a plan, with the record of its training."""
 
     arm: str
     data: str
@@ -52,7 +52,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Drawing:
-    """`texts`: whole files by name, which hold sentences of the data."""
+    """Tables, figures, and `texts`: files by name that contain sentences of the data."""
 
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
@@ -60,7 +60,7 @@ class Drawing:
 
 
 def measured(results: Results, experiment: str) -> list[Measured]:
-    """All numbers of an experiment that are there. Where two plans have one number, the later one counts."""
+    """Return the available numbers of an experiment. If two plans have the same number, the later counts."""
     numbers: dict[tuple[Any, ...], Measured] = {}
     for plan in results.plans:
         if plan["experiment"] != experiment:
@@ -86,7 +86,7 @@ def measured(results: Results, experiment: str) -> list[Measured]:
 def grouped(
     items: Iterable[Measured], key: Callable[[Measured], Any]
 ) -> Iterator[tuple[Any, list[Measured]]]:
-    """Groups in the order in which they first come."""
+    """Yield groups in the order of their first items."""
     groups: dict[Any, list[Measured]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
@@ -98,13 +98,13 @@ def spread(items: Iterable[Measured], score: str = "f1") -> Spread | None:
 
 
 def line(label: str, items: Iterable[Measured]) -> Line:
-    """F1 over x."""
+    """Return the line of F1 over x."""
     by_x = sorted(((x, group) for x, group in grouped(items, lambda m: m.x) if x is not None))
     return Line(label, [x for x, _ in by_x], [s for _, group in by_x if (s := spread(group))])
 
 
 def slug(*parts: str) -> str:
-    """A file's name.
+    """Return a file name made of words.
 
     >>> slug("main", "conll03 (50% of the names)")
     'main-conll03-50-of-the-names'

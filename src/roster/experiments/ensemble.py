@@ -1,4 +1,4 @@
-"""What the ensemble of K models gives over one of them, before self-training."""
+"""The ensemble of K models compared with one of them, before self-training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STAGES = {"with ensemble": "ensemble", "without ensemble": "member-0"}
 
 
 def rows(asked: Asked) -> list[Row]:
-    """Both are stages of one training: the first of its K models is a model without ensemble."""
+    """Both are stages of one training, because the first of its K models is a model without ensemble."""
     for data in asked.data:
         if not asked.point(data, 0).config().section(Ensemble).enabled:
             raise ConfigError("this experiment needs the ensemble; leave ensemble.enabled as it is")

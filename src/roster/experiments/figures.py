@@ -1,4 +1,4 @@
-"""Figures as SVG and PNG. The only module that knows matplotlib, which it imports when it draws."""
+"""Figures as SVG and PNG. The only module that uses matplotlib, which is imported when a figure is drawn."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from roster.experiments.tables import Spread
 COLOURS = ("#1f4e99", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#444444")
 MARKERS = "osD^vP"
 WIDTH = 40
-"""Characters of a title that go on one line."""
+"""Maximum characters per line of a title."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """Spreads over x. With one point that stands for all x (`across`), a dashed line from side to side."""
+    """Spreads over x; with `across`, one value for all x, drawn as a dashed line."""
 
     label: str
     x: Sequence[float]
@@ -38,7 +38,7 @@ class Figure:
 
 
 def save(figure: Figure, folder: Path) -> list[Path]:
-    """The same lines give the same bytes: nothing of the day is written into them."""
+    """Write a figure as SVG and PNG. The same data give the same bytes, because no date is written."""
     pyplot = _pyplot()
     with pyplot.rc_context({"svg.hashsalt": figure.name, "font.size": 9, "svg.fonttype": "none"}):
         canvas = drawn(figure)
@@ -52,7 +52,7 @@ def save(figure: Figure, folder: Path) -> list[Path]:
 
 
 def drawn(figure: Figure) -> Any:
-    """The canvas. Long titles are broken, and the legend lies below, where no line runs through it."""
+    """Return the canvas. Long titles are wrapped; the legend is below, where it covers no line."""
     height = 2.9 + 0.17 * len(figure.lines)
     canvas, axes = _pyplot().subplots(figsize=(4.4, height), dpi=200, layout="constrained")
     _draw(axes, figure)
@@ -74,7 +74,7 @@ def _pyplot() -> Any:
 
 
 def counted(spreads: Sequence[Spread]) -> str:
-    """The number of runs behind a line; where its points have not as many, the least and the most.
+    """Return the number of runs of each point, or the range if it varies.
 
     >>> counted([Spread(0.5, 0.1, 3)] * 2), counted([Spread(0.5, 0.1, 3), Spread(0.5, 0.0, 1)])
     ('3', '1 to 3')

@@ -1,4 +1,4 @@
-"""All experiments by name, and one way to draw what a file of results has of them."""
+"""All experiments by name, and the drawing of those that a file of results contains."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ INDEX = "README.md"
 
 
 def experiment(name: str) -> ModuleType:
+    """Return the module of an experiment."""
     return import_module(f"roster.experiments.{name}")
 
 
 def draw(name: str, results: Results, *, texts: bool, log: Callable[[str], None]) -> Drawing:
-    """What there is of one experiment. `texts`: also what shows sentences, for which the data is needed."""
+    """Return the drawing of one experiment; with `texts` also files with sentences, which need the data."""
     items = measured(results, name)
     if not items or (name == "cases" and not texts):
         return Drawing()
@@ -49,7 +50,7 @@ def draw(name: str, results: Results, *, texts: bool, log: Callable[[str], None]
 def _with_data(
     name: str, log: Callable[[str], None], make: Callable[[], Drawing], instead: Drawing | None = None
 ) -> Drawing:
-    """Sentences are no part of the results; without data, encoder or models all else is drawn."""
+    """Draw a file with sentences; without the data, encoder or models return the drawing `instead`."""
     try:
         return make()
     except RosterError as error:
@@ -65,7 +66,7 @@ def save_all(
     texts: bool,
     log: Callable[[str], None],
 ) -> list[Path]:
-    """Every table as Markdown and LaTeX, every figure as SVG and PNG, and one page with all of them."""
+    """Write every table as Markdown and LaTeX, every figure as SVG and PNG, and a page with all of them."""
     folder = Path(folder)
     paths, parts = [], ["# Results", ""]
     for name in names:
@@ -86,6 +87,7 @@ def save_all(
 
 
 def write_all(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Write files by name; return their paths."""
     for name, text in texts.items():
         write_text(folder / name, text)
     return [folder / name for name in texts]

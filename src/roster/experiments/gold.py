@@ -18,7 +18,7 @@ ARMS = (ROSTER, ALONE, BOTH)
 
 
 def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_STEPS) -> list[Row]:
-    """The first n gold sentences, the same ones for all three."""
+    """Trainings with the first n gold sentences, the same for all three rows."""
     listed = []
     for data in asked.data:
         every = len(gold_sentences(dataset_of(data)))

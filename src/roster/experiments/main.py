@@ -15,17 +15,17 @@ from roster.experiments.tables import Table, cell, number
 from roster.methods import registry
 
 GOLD = "-gold"
-"""After a method's name: it learns from the gold labels."""
+"""Suffix of a method that is trained on gold labels."""
 ORDER = ("distant-match", "fine-tune", "autoner", "bond", "roster", "bilstm-crf-gold", "fine-tune-gold")
-"""Of the paper's table."""
+"""Order of the rows in the paper's table."""
 
 
 BASELINES = ("fine-tune", "bilstm-crf")
-"""Methods that are laid beside the others on gold labels as well."""
+"""Methods that are also trained on gold labels, for comparison."""
 
 
 def title_of(arm: str) -> str:
-    """How tables and figures call a method, on distant or on gold labels.
+    """Return the title of a method in tables and figures.
 
     >>> title_of("bond"), title_of("fine-tune-gold"), title_of("distant-match")
     ('BOND', 'Fine-tuning on gold labels', 'Distant match')
@@ -40,12 +40,12 @@ def title_of(arm: str) -> str:
 
 
 def usual_methods() -> list[str]:
-    """The rows of the paper's table, as far as this version has the methods."""
+    """Return the rows of the paper's table whose methods are installed."""
     return [m for m in ORDER if m == DISTANT_MATCH or m.removesuffix(GOLD) in registry.names()]
 
 
 def rows(asked: Asked, methods: Sequence[str] | None = None) -> list[Row]:
-    """Without `methods` the paper's, and of these on each data set those that it has labels for."""
+    """Return the trainings; without `methods`, those of the paper's table that have labels."""
     listed = []
     for data in asked.data:
         has_gold = dataset_of(data).has_train_gold
@@ -107,7 +107,7 @@ def draw(items: Sequence[Measured]) -> Drawing:
 
 
 def _own_encoders(arms: Sequence[str]) -> list[str]:
-    """The rows that have another encoder than the table.
+    """Return notes on rows with another encoder than the table.
 
     >>> _own_encoders(["roster", "bilstm-crf-gold"])
     ['BiLSTM-CNN-CRF on gold labels has its own encoder (bilstm-cnn).']
@@ -121,7 +121,7 @@ def _own_encoders(arms: Sequence[str]) -> list[str]:
 
 
 def _published_encoders(arms: Sequence[str], data_sets: Sequence[str]) -> list[str]:
-    """Which rows' figures have which encoder, with the data sets where that is so of some of them only.
+    """Return a note on the encoders of the published figures, with data sets if they differ.
 
     >>> _published_encoders(["distant-match", "autoner", "roster"], ["conll03"])
     ['Published figures with a BiLSTM: AutoNER; with RoBERTa-base: RoSTER.']

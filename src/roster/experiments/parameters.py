@@ -15,7 +15,7 @@ PUBLISHED = "Published: flat between .5 and .9 for both, lower below."
 
 
 def rows(asked: Asked, values: Sequence[float] = VALUES) -> list[Row]:
-    """One of them changes, the other is as `roster train` has it."""
+    """One parameter is varied, the other has the value of `roster train`."""
     return [
         Row(arm, asked.point(data, seed, overrides={name: float(value)}), x=float(value))
         for data in asked.data

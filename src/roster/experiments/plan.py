@@ -1,4 +1,4 @@
-"""What an experiment asks for: rows, each a number of a table or figure, and the point it is read from."""
+"""The plan of an experiment: rows, each a number of a table or figure, and the points they come from."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from roster.methods.request import readers
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user gave: data sets, an encoder, seeds, presets, and values of single options."""
+    """The options of the user: data sets, an encoder, seeds, presets, and values of single options."""
 
     data: Sequence[str]
     backbone: str
     seeds: Sequence[int]
     presets: Mapping[str, str] = field(default_factory=dict)
-    """By name of the data set; the others have none, and settings that are derived from them."""
+    """Presets by name of the data set; for other data sets, settings are derived from the data."""
     overrides: tuple[tuple[str, Any], ...] = ()
     """Options of single methods are given to the trainings of these."""
     names: float = 1.0
-    """A share of the names in the distant labels."""
+    """Share of the names that stay in the distant labels."""
 
     def check(self) -> None:
         names = [name_of(data) for data in self.data]
         for name in names:
             if names.count(name) > 1:
-                raise ConfigError(f"two data sets are called {name}; a table could not tell them apart")
+                raise ConfigError(f"two data sets are called {name}; rename one of them")
         for name in self.presets:
             if name not in names:
                 raise ConfigError(f"--preset-for {name}=...: the data sets are {', '.join(names)}")
@@ -68,10 +68,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Row:
-    """One number: which line of the table or figure, where on its x axis, and the training behind it.
+    """One number: the line of the table or figure, the position on its x axis, and the training.
 
-    `stage`: not the trained model's scores, but those that a stage of the training had.
-    `corpus`: what the data set is a variant of, for an experiment that asks.
+    `stage`: use the scores of this stage instead of those of the final model.
+    `corpus`: the corpus of which the data set is a variant.
     """
 
     arm: str
@@ -104,7 +104,7 @@ class Planned:
 
 
 def backbone_name(backbone: str) -> str:
-    """A folder by its last part, anything else as it is.
+    """Return the name of a backbone: of a folder its last part.
 
     >>> backbone_name("backbones/roster-distil-en/"), backbone_name("roster-small-en-2")
     ('roster-distil-en', 'roster-small-en-2')
@@ -113,10 +113,11 @@ def backbone_name(backbone: str) -> str:
 
 
 def planned(rows: Sequence[Row], backbone_of: Mapping[str, str], workers: int = 1) -> list[Planned]:
-    """Rows with keys, every first seed before every second one: what is stopped early has a whole table.
+    """Return the rows with keys, sorted by seed, so that an interrupted experiment has a complete table.
 
-    Data sets are read here, each once, and their mistakes told, before anything is trained. `backbone_of` has
-    the fingerprint of each encoder that is trained.
+    Each data set is read once, so that errors in the data show before anything is trained.
+
+    Parameters: the rows, the fingerprint of each encoder that is trained, and the number of processes.
     """
     seeds = list(dict.fromkeys(row.point.seed for row in rows))
     by_data: dict[str, list[int]] = {}
@@ -132,7 +133,7 @@ def planned(rows: Sequence[Row], backbone_of: Mapping[str, str], workers: int = 
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of numbered points of one data set; what workers are given."""
+    """Computes the keys of numbered points of one data set, in a worker."""
 
     backbone_of: Mapping[str, str]
 
@@ -148,6 +149,6 @@ class Keys:
 
 
 def stored(results: Results, plan: Planned) -> bool:
-    """Whether the result is there already."""
+    """Whether the results contain the point of a row."""
     record = results.points.get(plan.key)
     return record is not None and same_settings(plan.row.point, record["settings"])

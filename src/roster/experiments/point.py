@@ -1,4 +1,4 @@
-"""A point of an experiment: one training, and the fingerprint by which its result is found again."""
+"""A point of an experiment: one training, and the key of its result."""
 
 from __future__ import annotations
 
@@ -12,32 +12,33 @@ from roster.methods import registry
 from roster.methods.request import Request, from_dict, load_request
 
 DISTANT_MATCH = "distant-match"
-"""No method: the distant labels themselves, scored where the training sentences have gold labels too."""
+"""Not a method: scores the distant labels where the training sentences also have gold labels."""
 PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
-"""Options that say where a file lies. What counts is what is in it, and of that there are fingerprints."""
+"""Options that are paths. The key has fingerprints of the content instead."""
 
 DERIVATION = 6
-"""Of the values that are derived from data: a change of `roster.methods.defaults` that changes results raises
-it."""
+"""Version of `roster.methods.defaults`, raised by a change that affects results."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """How the training data of a point differs from that of its data set."""
+    """The change of the training data of a point."""
 
     labels: str = "distant"
     """`distant`, or `gold`."""
     first: int = 0
-    """Only so many sentences, from the start; 0: all."""
+    """Number of sentences from the start; 0: all."""
     names: float = 1.0
-    """The share of distinct names whose labels are left, drawn with `names_seed`: a thinner dictionary."""
+    """Share of the distinct names that keep their labels, drawn with `names_seed`."""
     names_seed: int = 0
     gold: int = 0
-    """So many sentences with gold labels are given beside the others."""
+    """Number of gold sentences beside the others."""
 
 
 @dataclass(frozen=True)
 class Point:
+    """One training: data, method, seed and settings."""
+
     data: str
     method: str
     seed: int
@@ -46,7 +47,7 @@ class Point:
     overrides: tuple[tuple[str, Any], ...] = ()
     change: Change = Change()
     curves: tuple[tuple[str, int], ...] = ()
-    """Stages that are scored on their way, each at so many steps."""
+    """Stages with the number of steps at which they are scored."""
 
     @property
     def trains(self) -> bool:
@@ -54,7 +55,7 @@ class Point:
 
     @property
     def encoder(self) -> str:
-        """What is trained: the backbone, but the method's own where it has one."""
+        """The encoder that is trained: the backbone, or that of the method."""
         return (
             registry.get(self.method).defaults.get("backbone.name", self.backbone)
             if self.trains
@@ -62,7 +63,7 @@ class Point:
         )
 
     def request(self, gold_file: str = "") -> Request:
-        """What `roster train` is asked for; what it leaves open is derived from the data."""
+        """The request to `roster train`; other settings are derived from the data."""
         given: list[tuple[str, Any]] = [*self.overrides, ("backbone.name", self.encoder)]
         if self.trains:
             given += [("method", self.method), ("seed", self.seed)]
@@ -71,7 +72,7 @@ class Point:
         return load_request(preset=self.preset, overrides=given)
 
     def config(self) -> Config:
-        """The same without data to derive from."""
+        """The config without derivation from data."""
         return self.request().config()
 
     def as_dict(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Point:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Point:
-        """As `as_dict` gave it, through JSON; what an older file does not have is as by default."""
+        """Read the result of `as_dict`; a missing value has its default."""
         known = {f.name: values[f.name] for f in fields(cls) if f.name in values}
         known["change"] = Change(**{k: v for k, v in known["change"].items() if k in asdict(Change())})
         for name in ("overrides", "curves"):
@@ -88,7 +89,7 @@ class Point:
 
 
 def settings(config: Config) -> dict[str, Any]:
-    """Every option that the method uses by its full name, but for those that say where a file lies.
+    """Return the options that the method uses by full name, without paths.
 
     >>> values = settings(from_dict({}))
     >>> values["noise_robust.q"], "backbone.name" in values, "bond.epochs" in values
@@ -98,12 +99,11 @@ def settings(config: Config) -> dict[str, Any]:
 
 
 def key_of(point: Point, data: str, backbone: str) -> str:
-    """The name of a point's result. `data` and `backbone` are fingerprints.
+    """Return the key of the result of a point. `data` and `backbone` are fingerprints.
 
-    Of the config those options count that the method uses and that are not at their default: results outlive
-    another value of another method, and an option that a later version adds. `same_settings` tells where a
-    default has changed meanwhile. Without a preset, what was given counts at its default too where another
-    value could be derived in its place.
+    The key depends on the options that the method uses and that differ from their default, so that results
+    stay valid when a later version adds an option. `same_settings` detects a changed default. Without a
+    preset, a given value that equals the default counts too if the option could be derived.
     """
     from roster.methods.defaults import derivable
 
@@ -118,6 +118,6 @@ def key_of(point: Point, data: str, backbone: str) -> str:
 
 
 def same_settings(point: Point, stored: Mapping[str, Any]) -> bool:
-    """Whether a stored result was made with the settings that the point would have now."""
+    """Whether a stored result was trained with the current settings of the point."""
     now = settings(point.config()) if point.trains else {}
     return all(now[name] == value for name, value in stored.items() if name in now)

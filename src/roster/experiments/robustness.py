@@ -1,7 +1,7 @@
 """Data sets and label variants by method: means, worst variant, collapses, distance to fine-tuning and gold.
 
-A variant is a data set as it is, with the labels of a share of its names, or with its first sentences.
-Variants of one corpus are no independent evidence, so there is a mean over corpora beside that over variants.
+A variant is an unchanged data set, one with the labels of a share of its names, or its first sentences.
+Variants of one corpus are not independent, so there is a mean over corpora beside that over variants.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST = (100, 300, 1000, 3000)
 COLLAPSED = 0.05
 """A run whose F1 is below this has collapsed."""
 SIGNAL_STAGE = "mean-of-members"
-"""The stage that estimates hold-out recall, and what the estimate is compared with."""
+"""The stage that estimates hold-out recall, with whose scores the estimate is compared."""
 
 
 # -- rows ------------------------------------------------------------------------------------------
@@ -44,10 +44,10 @@ def rows(
     vary: Sequence[str] | None = None,
     corpora: Mapping[str, str] | None = None,
 ) -> list[Row]:
-    """Every data set as it is; those of `vary` (by default the first one) also thinned and shortened.
+    """Return the trainings on every data set; on those of `vary` (default: the first) also on variants.
 
-    `corpora` has the corpus that a data set is a variant of, by its name; the others are their own. Where the
-    training sentences have gold labels too, the distant labels are scored, and there is fine-tuning on gold.
+    `corpora` maps the name of a data set to the corpus of which it is a variant. Where the training sentences
+    also have gold labels, the distant labels are scored, and there is fine-tuning on gold labels.
     """
     _check(methods, names_kept, first)
     names = [name_of(data) for data in asked.data]
@@ -90,7 +90,7 @@ def _check(methods: Sequence[str], names_kept: Sequence[float], first: Sequence[
 
 
 def _named(given: str, names: Sequence[str], option: str) -> str:
-    """The data set that an option gives by its name or its path."""
+    """Return the name of the data set that an option gives by name or path."""
     name = given if given in names else name_of(given)
     if name not in names:
         raise ConfigError(f"{option} {given}: the data sets are {', '.join(names)}")
@@ -102,7 +102,7 @@ def _named(given: str, names: Sequence[str], option: str) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """One line of the table: its runs by method, those on gold labels, and the score of the labels."""
+    """A row of the table: runs by method, runs on gold labels, and the scores of the distant labels."""
 
     name: str
     corpus: str
@@ -128,7 +128,7 @@ class Variant:
         return sum(m.f1 < COLLAPSED for m in self.runs.get(method, ()))
 
     def below_plain(self, method: str) -> bool:
-        """By more than the larger deviation of the two."""
+        """Whether F1 is below fine-tuning by more than the larger of the two deviations."""
         ours, plain = self.f1(method), self.f1(PLAIN)
         return bool(ours and plain and plain.mean - ours.mean > max(ours.deviation, plain.deviation))
 
@@ -138,7 +138,7 @@ def _difference(a: float | None, b: float | None) -> float | None:
 
 
 def variants(items: Iterable[Measured]) -> list[Variant]:
-    """The variants that a method has a result on. Gold is that of the data set, else that of its corpus."""
+    """Return the variants with a result. Gold is that of the data set, otherwise that of its corpus."""
     items = list(items)
     on_gold = [m for m in items if m.arm == GOLD_ARM]
     listed = []
@@ -162,7 +162,7 @@ def variants(items: Iterable[Measured]) -> list[Variant]:
 
 
 def draw(items: Sequence[Measured]) -> Drawing:
-    """For each encoder a table of variants, one of means and counts, and one of the hold-out signal."""
+    """Return for each encoder a table of variants, one of means and counts, and one of hold-out recall."""
     tables = []
     for backbone, group in grouped(items, lambda m: m.backbone):
         shown = variants(group)
@@ -198,7 +198,7 @@ def variant_table(shown: Sequence[Variant], methods: Sequence[str], backbone: st
 
 
 def summary_table(shown: Sequence[Variant], methods: Sequence[str], backbone: str) -> Table:
-    """Means over the variants that all methods have a result on; collapses over all runs."""
+    """Means over the variants with results of all methods; collapses over all runs."""
     whole = [v for v in shown if all(m in v.runs for m in methods)]
     corpora = len({v.corpus for v in whole})
     measures: dict[str, Callable[[str], str]] = {
@@ -245,13 +245,13 @@ Score = Callable[[Variant], float | None]
 
 
 def mean(shown: Iterable[Variant], score: Score) -> float | None:
-    """Over the variants that have the score."""
+    """Mean over the variants that have the score."""
     values = [value for v in shown if (value := score(v)) is not None]
     return fmean(values) if values else None
 
 
 def corpus_mean(shown: Iterable[Variant], score: Score) -> float | None:
-    """The mean over corpora of the means over their variants."""
+    """Mean over corpora of the means over their variants."""
     by_corpus: dict[str, list[Variant]] = {}
     for variant in shown:
         by_corpus.setdefault(variant.corpus, []).append(variant)
@@ -297,7 +297,7 @@ def _count(n: int, one: str, many: str = "") -> str:
 
 
 def signed(value: float | None) -> str:
-    """A difference.
+    """Format a difference.
 
     >>> signed(0.0512), signed(-0.02), signed(None)
     ('+.051', '-.020', '-')
@@ -310,20 +310,20 @@ def signed(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Signal:
-    """Hold-out recall of a variant, and what it is to predict: scores of the members' mean, over seeds."""
+    """Hold-out recall of a variant, and the scores that it predicts: those of the members' mean, over seeds."""
 
     name: str
     names: int
-    """Distinct names that were held out, in one run."""
+    """Number of distinct held-out names per run."""
     error: float
-    """The standard error that a run estimates for itself, on average."""
+    """Mean of the standard errors that the runs estimate."""
     hold_out: Spread
     recall: Spread
     f1: Spread
 
 
 def signal(variant: Variant) -> Signal | None:
-    """None where no run held names out."""
+    """Return the signal of a variant; None if no run held names out."""
     runs = [m for m in variant.runs.get(OURS, ()) if _estimate(m)]
     estimates = [_estimate(m) for m in runs]
     members = [replace(m, stage=SIGNAL_STAGE) for m in runs]
@@ -365,7 +365,7 @@ def signal_table(signals: Sequence[Signal], backbone: str) -> Table:
 
 
 def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """Spearman's; equal values share the mean of their ranks. None below three pairs, or where all are equal.
+    """Return Spearman's rank correlation, with mean ranks for ties; None for fewer than three pairs or a constant.
 
     >>> round(rank_correlation([1, 2, 3, 4], [10, 20, 40, 30]), 3), rank_correlation([1, 1, 1], [1, 2, 3])
     (0.8, None)

@@ -1,4 +1,4 @@
-"""Runs points until all are there, or the time is spent; the same command goes on where it was."""
+"""Train the points of a plan that have no result yet, until the time limit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Log = Callable[[str], None]
 
 
 class OutOfTimeError(Exception):
-    """The time is spent; what is under way is kept for the next time."""
+    """The time limit is reached; the unfinished training is resumed by the next run."""
 
 
 @dataclass
 class Outcome:
-    """`failed` and `missing` are points in words; the first with what went wrong."""
+    """Counts of points; `failed` (with errors) and `missing` have their descriptions."""
 
     trained: int = 0
     known: int = 0
@@ -54,10 +54,12 @@ def run(
     workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
 ) -> Outcome:
-    """Trains the points that have no result yet, each once, in the order of the plan.
+    """Train the points that have no result yet, each once, in the order of the plan.
 
-    A point that fails is told at the end and stops no other. It is not kept, and so tried again next time.
-    `workers`: so many at the same time, in processes of their own.
+    A point that fails does not stop the others, and is trained again by the next run.
+
+    Parameters: the plan, the results to add to, the time limit, a function that takes a line of the log,
+    whether models are kept, the number of worker processes, and the clock.
     """
     end = None if minutes is None else clock() + 60 * minutes
     outcome = Outcome()
@@ -85,7 +87,7 @@ def run(
             outcome.missing.append(name)
         except RosterError as error:
             outcome.failed.append((name, str(error)))
-        except Exception as error:  # too little memory for one point, say, must not cost the others
+        except Exception as error:  # an error in one point must not stop the others
             outcome.failed.append((name, " ".join(f"{type(error).__name__}: {error}".split())))
         if outcome.failed and outcome.failed[-1][0] == name:
             log(f"{name}: failed: {outcome.failed[-1][1]}")
@@ -93,7 +95,7 @@ def run(
 
 
 def describe(plan: Planned) -> str:
-    """A point in a few words: `conll03, q 0.1, seed 30`."""
+    """Return a short description of a point: `conll03, q 0.1, seed 30`."""
     row, facts = plan.row, plan.as_dict()
     where = row.arm if row.x is None else f"{row.arm} {row.x:g}"
     return ", ".join([facts["data"], where, *([f"seed {row.point.seed}"] if row.point.trains else [])])
@@ -101,7 +103,7 @@ def describe(plan: Planned) -> str:
 
 @dataclass(frozen=True)
 class Measure:
-    """What is done for one point. Workers get a copy, so there is nothing in it that cannot be copied."""
+    """Trains one point. Workers get a pickled copy."""
 
     runs: Path
     end: float | None
@@ -130,8 +132,8 @@ def _train(
     clock: Callable[[], float],
     log: Log,
 ) -> dict[str, Any]:
-    """The stages of a training. Its folder stays until it is finished, and is gone on with."""
-    from roster.methods.train import train  # torch, which listing and drawing do without
+    """Train, or resume; return the stages."""
+    from roster.methods.train import train  # imports torch, which listing and drawing do not need
 
     gold_file = ""
     if given.gold:
@@ -141,7 +143,7 @@ def _train(
 
     def say(line: str) -> None:
         log(line)
-        # After a stage that this command has finished, so that every command gets further.
+        # Checked after a finished stage, so that every run of the command makes progress.
         if end is not None and clock() >= end and _finished(folder) > before:
             raise OutOfTimeError
 
@@ -158,11 +160,11 @@ def _finished(run: Path) -> int:
 
 
 def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What is kept of a point: what was asked, with what, where, and the scores of every stage."""
+    """Return the record of a point: request, settings, versions, machine, and the scores of every stage."""
     point = plan.row.point
     scored = {name: facts for name, facts in stages.items() if facts.get("scores")}
     if not scored:
-        raise RosterError("the training has told no scores")
+        raise RosterError("the training has no scores")
     return {
         "key": plan.key,
         "asked": point.as_dict(),
@@ -191,7 +193,7 @@ def _gpu() -> str | None:
 
 
 def _commit() -> str | None:
-    """Of the checkout that this package runs from, if it does."""
+    """The commit of the checkout that this package runs from, if any."""
     folder = Path(roster.__file__).parent
     command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", str(folder)]
     try:

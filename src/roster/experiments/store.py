@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 VERSION = 1
-"""Of what is in a line. A change that makes older numbers mean something else raises it."""
+"""Version of the records, raised by a change of their meaning."""
 POINT, PLAN = "point", "plan"
 
 
 class Results:
-    """A file of results. `read` is for looking at it; `open` keeps it, against other processes too."""
+    """A file of results. `read` is for reading; `open` also locks it for writing."""
 
     def __init__(self, path: Path, lines: list[dict[str, Any]], held: BaseFileLock | None = None):
         self.path, self._lock = path, held
@@ -34,15 +34,17 @@ class Results:
 
     @classmethod
     def read(cls, *paths: str | Path) -> Results:
-        """The lines of one file, or of several, of which a later one counts more."""
+        """Read one file, or several; a later file overrides earlier ones."""
         for path in paths:
             if not Path(path).is_file():
-                raise DataError("no such file of results; roster benchmark main -o makes one", path=path)
+                raise DataError(
+                    "no such file of results; create one with roster benchmark main -o", path=path
+                )
         return cls(Path(paths[0]), [line for path in paths for line in _lines(Path(path))[0]])
 
     @classmethod
     def open(cls, path: str | Path) -> Results:
-        """For writing: made, or gone on with."""
+        """Open a file for writing; it is created if it does not exist."""
         path = Path(path)
         runs = runs_of(path)
         try:
@@ -53,7 +55,7 @@ class Results:
         held = lock_folder(runs, "writing results")
         try:
             lines, whole = _lines(path)
-            with path.open("r+b") as file:  # a line of its own for what comes next
+            with path.open("r+b") as file:  # the next record starts on a new line
                 file.truncate(whole)
                 if whole and not path.read_bytes().endswith(b"\n"):
                     file.seek(whole)
@@ -67,14 +69,14 @@ class Results:
         return runs_of(self.path) / key
 
     def remove_run(self, key: str) -> None:
-        """Delete the folder of a run. Call this after its result is on disk, so that a kill loses nothing."""
+        """Delete the folder of a run, after its result is on disk, so that nothing is lost on a kill."""
         shutil.rmtree(self.run_folder(key), ignore_errors=True)
 
     def add_point(self, record: Mapping[str, Any]) -> None:
         self.points[record["key"]] = self._append(POINT, record)
 
     def add_plan(self, record: Mapping[str, Any]) -> None:
-        """Unless the last one of its experiment says the same."""
+        """Append a plan, unless the last one of its experiment is equal."""
         last = next((p for p in reversed(self.plans) if p["experiment"] == record["experiment"]), None)
         if last is None or any(last.get(name) != value for name, value in record.items()):
             self.plans.append(self._append(PLAN, record))
@@ -100,12 +102,12 @@ class Results:
 
 
 def runs_of(path: Path) -> Path:
-    """The folder of the runs that are under way, and of those whose models are kept."""
+    """Return the folder of unfinished runs, and of runs whose models are kept."""
     return path.with_name(f"{path.name}.runs")
 
 
 def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """All whole lines, and how many bytes of the file they are."""
+    """Return all complete records, and their length in bytes."""
     records, whole = [], 0
     raw = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(raw, 1):
@@ -120,12 +122,12 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
             continue
         if not isinstance(record, dict) or "version" not in record or "kind" not in record:
             raise DataError(
-                "this is no line of results; give a file that roster benchmark made", path=path, line=number
+                "not a line of results; expected a file written by roster benchmark", path=path, line=number
             )
         if record["version"] != VERSION:
             raise DataError(
                 f"made by another version of roster (results of version {record['version']}, this one reads "
-                f"{VERSION}); give another file, or use that version",
+                f"{VERSION}); use another file or that version",
                 path=path,
                 line=number,
             )

@@ -1,4 +1,4 @@
-"""F1 of fine-tuning on gold labels over their number, and the number that RoSTER is worth."""
+"""F1 of fine-tuning over the number of gold sentences, and the number that RoSTER is worth."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from roster.experiments.tables import Table, cell
 
 SIZES = (100, 300, 1000, 3000)
 EPOCHS, LEAST_STEPS = 3, 600
-"""Gold sentences are gone through three times, few of them more often: or the curve would show how short a
-training is."""
+"""Three epochs of gold sentences, more of few sentences, so that F1 is not limited by the number of steps."""
 SUPERVISED, DISTANT = "fine-tuning on gold labels", "RoSTER on distant labels"
 
 
 def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_STEPS) -> list[Row]:
-    """Fine-tuning on the first n gold sentences, on all, and RoSTER on none."""
+    """Fine-tuning on the first n gold sentences and on all, and RoSTER without gold sentences."""
     listed = []
     for data in asked.data:
         every = len(gold_sentences(dataset_of(data)))
@@ -36,8 +35,8 @@ def rows(asked: Asked, sizes: Sequence[int] = SIZES, least_steps: int = LEAST_ST
 def gold_fine_tuning(
     asked: Asked, data: str, seed: int, first: int = 0, least_steps: int = LEAST_STEPS
 ) -> Point:
-    """On the first of the gold sentences, or on all. The number of epochs that is derived, or a preset's, is
-    for labels that a model should not learn by heart."""
+    """Fine-tuning on the first gold sentences, or on all. Its number of epochs replaces the derived one and
+    that of a preset, which are for noisy labels."""
     batch_size = asked.point(data, seed).config().optimiser.batch_size
     n = first or len(gold_sentences(dataset_of(data)))
     epochs = max(EPOCHS, math.ceil(least_steps / math.ceil(n / batch_size)))
@@ -46,7 +45,7 @@ def gold_fine_tuning(
 
 
 def worth(sizes: Sequence[float], f1: Sequence[float], target: float) -> tuple[float, str]:
-    """The number of gold sentences at which the curve first reaches `target`, linear in log n between points.
+    """Return the number of gold sentences at which the curve first reaches `target`, linear in log n.
 
     Where it lies outside the curve, the border, with `fewer than` or `more than` as the second part.
 
@@ -90,7 +89,7 @@ def draw(items: Sequence[Measured]) -> Drawing:
 
 
 def _rounded(n: float) -> int:
-    """To two digits that count: an interpolation knows no more.
+    """Round to two significant digits, the precision of an interpolation.
 
     >>> _rounded(1234.5), _rounded(87.6)
     (1200, 88)

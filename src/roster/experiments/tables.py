@@ -1,4 +1,4 @@
-"""Tables as Markdown and as LaTeX, and the spread of several runs in one cell."""
+"""Tables as Markdown and LaTeX, and the spread of several runs in one cell."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Spread:
 
 
 def number(value: float | None) -> str:
-    """A score as the paper prints it.
+    """Format a score as in the paper.
 
     >>> number(0.8541), number(1.0), number(-0.02), number(None)
     ('.854', '1.000', '-.020', '-')
@@ -51,7 +51,7 @@ def number(value: float | None) -> str:
 
 
 def cell(spread: Spread | None) -> str:
-    """Mean, deviation and number of runs.
+    """Format mean, deviation and number of runs.
 
     >>> cell(Spread.of([0.8, 0.9])), cell(Spread.of([0.5])), cell(None)
     ('.850 ± .071 (2)', '.500 (1)', '-')
@@ -64,7 +64,7 @@ def cell(spread: Spread | None) -> str:
 
 @dataclass(frozen=True)
 class Table:
-    """`**words**` in a cell are bold."""
+    """A table; `**words**` in a cell are bold."""
 
     name: str
     title: str
@@ -103,7 +103,7 @@ def _markdown_row(cells: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Text for LaTeX; `**words**` become bold.
+    r"""Escape text for LaTeX; `**words**` become bold.
 
     >>> escape("a_b & 50 %, **c**")
     'a\\_b \\& 50 \\%, \\textbf{c}'

@@ -1,4 +1,4 @@
-"""Distant labels as a smaller dictionary would have given them: for measuring what missing names cost."""
+"""Thin distant labels as if the dictionary were smaller, to measure the effect of missing names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from roster.files import write_text
 
 
 def thin(sentences: Sequence[Sentence], keep: float, seed: int) -> list[Sentence]:
-    """The sentences with the labels of a share `keep` of their distinct names, drawn at random.
+    """Keep the labels of a share `keep` of the distinct names, drawn at random.
 
-    A name is a surface, case and all, with its type; its labels stay everywhere or go everywhere. With one
-    seed the names of a smaller share are among those of a larger one. Phrases of unknown type stay: they
-    come from another dictionary.
+    A name is a surface (case-sensitive) with its type; all its labels are kept or removed. With the same seed
+    the names of a smaller share are a subset of those of a larger one. Phrases of unknown type are kept,
+    because they come from another dictionary.
 
     >>> one = Sentence.from_words(["Oslo", "Rome", "Oslo"], [Span(i, i + 1, "LOC") for i in range(3)])
     >>> [[s.span_text(x) for x in s.spans or ()] for s in thin([one], 0.5, 1)]
@@ -35,7 +35,7 @@ def _named(sentence: Sentence, names: Container[tuple[str, str]]) -> list[Span]:
 
 
 def thin_dataset(source: str | Path, target: str | Path, keep: float, seed: int) -> None:
-    """A data set with thinned training labels, and all else as it was, as a new folder of JSON lines."""
+    """Write a data set with thinned training labels as a new folder of JSON lines."""
     dataset, folder = load_dataset(source), Path(target)
     folder.mkdir(parents=True)
     write_text(folder / "types.txt", "".join(f"{name}\n" for name in dataset.types))

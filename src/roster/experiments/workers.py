@@ -1,4 +1,4 @@
-"""Several pieces of work at the same time, each worker a process of its own that ends with this one."""
+"""Tasks in several worker processes, which end with this process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ R = TypeVar("R")
 
 
 def finished(work: Callable[[T], R], items: Sequence[T], workers: int = 1) -> Iterator[tuple[T, Future[R]]]:
-    """Items with what became of them, as they are finished; begun in their order.
+    """Yield items with their futures, as they are finished; they are started in order.
 
-    With one worker all is done here, one after the other. A worker that dies, for want of memory say, costs
-    the item that it had and no other.
+    One worker is this process itself. If a worker process dies, for example because memory runs out, only the
+    item that it worked on fails.
     """
     if workers == 1:
         for item in items:
@@ -51,8 +51,8 @@ def _here(work: Callable[[T], R], item: T) -> Future[R]:
 
 
 def _keep_busy(work: Callable[[T], R], todo: SimpleQueue[tuple[T, Future[R]]], workers: int) -> None:
-    """One worker, begun anew when it dies, until there is nothing to do."""
-    spawn = multiprocessing.get_context("spawn")  # CUDA does not outlive a fork
+    """Run one worker process, restarted if it dies, until no item is left."""
+    spawn = multiprocessing.get_context("spawn")  # CUDA does not work after a fork
     process = None
     while True:
         try:
@@ -64,7 +64,7 @@ def _keep_busy(work: Callable[[T], R], todo: SimpleQueue[tuple[T, Future[R]]], w
             future.set_result(process.submit(work, item).result())
         except BrokenProcessPool:
             process = None
-            future.set_exception(RosterError("its process died; was there too little memory?"))
+            future.set_exception(RosterError("the worker process died, perhaps because memory ran out"))
         except Exception as error:
             future.set_exception(error)
     if process is not None:
@@ -72,7 +72,7 @@ def _keep_busy(work: Callable[[T], R], todo: SimpleQueue[tuple[T, Future[R]]], w
 
 
 def _begin(workers: int) -> None:
-    """A fair share of the cores; and an end with the process that asked, even if that is killed."""
+    """Limit the threads to a share of the cores, and end with the parent process, even if that is killed."""
     limit_threads(workers)
     parent = multiprocessing.parent_process()
 

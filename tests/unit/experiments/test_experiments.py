@@ -225,8 +225,8 @@ def test_a_line_that_was_cut_off_is_dropped(cut: int, tmp_path: Path) -> None:
     ("line", "message"),
     [
         ('{"version": 0, "kind": "point", "key": "a"}', "another version of roster .results of version 0"),
-        ('{"benchmark": "training"}', "this is no line of results"),
-        ("[1]", "this is no line of results"),
+        ('{"benchmark": "training"}', "not a line of results"),
+        ("[1]", "not a line of results"),
     ],
 )  # fmt: skip
 def test_files_of_others(line: str, message: str, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_worker_that_dies_costs_one_item() -> None:
     items = [("die", ""), ("a", ""), ("b", ""), ("c", "")]
     found = dict(finished(work, items, 2))
     assert [found[item].result() for item in items[1:]] == ["a done", "b done", "c done"]
-    with pytest.raises(RosterError, match="its process died"):
+    with pytest.raises(RosterError, match="the worker process died"):
         found["die", ""].result()
 
 

@@ -33,9 +33,9 @@ SUMMARIES = {
 HELP = """\
 {summary}.
 
-Trains every point of it (data set, settings, seed) that RESULTS does not have yet, and prints the table.
-Points go into RESULTS, a file of JSON lines, as they are finished; the same command goes on where it was
-stopped, even with kill -9. Exit code 3: the time is spent, points are missing.
+Trains every point (data set, settings, seed) that is not in RESULTS yet, and prints the table. Finished
+points are appended to RESULTS, a file of JSON lines. Run the same command again to resume an interrupted
+experiment, even after kill -9. Exit code 3: the time limit was reached, points are missing.
 """
 EXAMPLES = {
     "main": "roster benchmark main conll03/ wikigold/ --backbone roberta-base -o results.jsonl",
@@ -44,11 +44,11 @@ EXAMPLES = {
     "-o results.jsonl",
 }
 MISSING = 3
-"""The exit code where the time was too short."""
+"""Exit code if points are missing."""
 
 
 class Kind:
-    """One experiment, as `roster benchmark` takes its kinds."""
+    """The command of one experiment."""
 
     def __init__(self, name: str):
         self.name, self.SUMMARY = name, SUMMARIES[name]
@@ -60,13 +60,13 @@ class Kind:
         seeds = SEEDS.get(self.name, [30, 31, 32])
         parser.add_argument("data", metavar="DATA", nargs="+", help="data set, as for `roster train`")
         parser.add_argument(
-            "-o", "--output", metavar="RESULTS", required=True, help="file of results; made, or gone on with"
+            "-o", "--output", metavar="RESULTS", required=True, help="file of results; created, or continued"
         )
         parser.add_argument(
             "--backbone",
             metavar="NAME_OR_DIR",
             default="roster-small-en-2",
-            help="encoder (default: bundled); a method that has its own keeps that",
+            help="encoder (default: bundled); not for methods with an encoder of their own",
         )
         parser.add_argument("--seeds", metavar="N", nargs="+", type=int, default=seeds,
                             help=f"a training with each (default: {' '.join(map(str, seeds))})")  # fmt: skip
@@ -77,12 +77,12 @@ class Kind:
         parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
                             help="value of an option, for methods that have it; may be repeated")  # fmt: skip
         parser.add_argument(
-            "--minutes", metavar="N", type=float, help="stop after this time; the same command goes on"
+            "--minutes", metavar="N", type=float, help="time limit; the same command continues"
         )
         parser.add_argument("--workers", metavar="N", type=int, default=1,
-                            help="trainings at the same time, for a GPU that one leaves idle")  # fmt: skip
+                            help="number of trainings in parallel, for a large GPU")  # fmt: skip
         parser.add_argument("--names", metavar="SHARE", type=float, default=1.0,
-                            help="of the labelled names only this share: a smaller dictionary")  # fmt: skip
+                            help="keep the labels of this share of the names")  # fmt: skip
         parser.add_argument(
             "--draw",
             metavar="FOLDER",
@@ -105,21 +105,24 @@ class Kind:
 def _methods(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--methods", metavar="NAME", nargs="+",
-        help="those of `roster train`, distant-match, and with -gold after its name a method that learns "
-        "from gold labels (default: all of the paper that there are labels for)",
+        help="methods of `roster train`, distant-match, or a method with the suffix -gold, which trains on "
+        "gold labels (default: those of the paper that the data set has labels for)",
     )  # fmt: skip
 
 
 def _sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sizes", metavar="N", nargs="+", type=int, help="numbers of gold sentences")
     parser.add_argument(
-        "--least-steps", metavar="N", type=int, help="of fine-tuning on few gold sentences (default: 600)"
+        "--least-steps",
+        metavar="N",
+        type=int,
+        help="minimum steps of fine-tuning on gold sentences (default: 600)",
     )
 
 
 def _values(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--values", metavar="V", nargs="+", type=float, help="of q and tau (default: .1 to .9)"
+        "--values", metavar="V", nargs="+", type=float, help="values of q and tau (default: .1 to .9)"
     )
 
 
@@ -129,23 +132,23 @@ def _points(parser: argparse.ArgumentParser) -> None:
 
 def _sentences(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", choices=("test", "valid", "train"), default="test",
-                        help="where the sentences come from; train has distant labels too")  # fmt: skip
+                        help="split of the sentences; train also has distant labels")  # fmt: skip
     parser.add_argument("--sentence", metavar="TEXT", action="append", default=[],
-                        help="also show this one; may be repeated")  # fmt: skip
+                        help="also show this sentence; may be repeated")  # fmt: skip
 
 
 def _variants(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", metavar="NAME", nargs="+",
                         help="those of `roster train` (default: fine-tune roster)")  # fmt: skip
     parser.add_argument("--vary", metavar="DATA", nargs="*",
-                        help="data sets to thin and shorten too (default: the first)")  # fmt: skip
+                        help="data sets to thin and shorten as well (default: the first)")  # fmt: skip
     parser.add_argument(
         "--names-kept", metavar="SHARE", nargs="*", type=float,
-        help="thin the labels to these shares of the distinct names (default: 0.5 0.2)",
+        help="shares of the distinct names that keep their labels (default: 0.5 0.2)",
     )  # fmt: skip
     parser.add_argument(
         "--first", metavar="N", nargs="*", type=int,
-        help="keep the first N sentences, where there are more (default: 100 300 1000 3000)",
+        help="numbers of sentences to which the data is shortened (default: 100 300 1000 3000)",
     )  # fmt: skip
     parser.add_argument(
         "--corpus", metavar="DATA=CORPUS", nargs="+", action="extend", dest="corpora",
@@ -219,7 +222,7 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
     from roster.experiments.store import Results
     from roster.methods.train import backbone_fingerprint
 
-    # A value that cannot be is told before anything is read or trained.
+    # An error in a setting shows before data is read.
     configs = {row.point.encoder: row.point.config() for row in rows if row.point.trains}
     backbones = {encoder: backbone_fingerprint(config) for encoder, config in configs.items()}
     plans = planned(rows, backbones, args.workers)
@@ -259,7 +262,7 @@ def _show_cases(args: argparse.Namespace, results: Results) -> None:
 
 
 def _end(outcome: Outcome, output: str) -> int:
-    """What is there and what is not; the exit code."""
+    """Log the counts; return the exit code."""
     say_to_stderr(
         f"{outcome.trained} points trained, {outcome.known} were in {output}, "
         f"{len(outcome.missing)} are missing, {len(outcome.failed)} failed"
@@ -269,5 +272,5 @@ def _end(outcome: Outcome, output: str) -> int:
     for name in outcome.missing:
         say_to_stderr(f"missing: {name}")
     if outcome.missing:
-        say_to_stderr("the time is spent; the same command goes on")
+        say_to_stderr("the time limit was reached; run the same command to continue")
     return 2 if outcome.failed else MISSING if outcome.missing else 0
