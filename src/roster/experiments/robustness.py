@@ -6,34 +6,22 @@ Variants of one corpus are not independent, so there is a mean over corpora besi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Mapping, Sequence
 
 from roster.errors import ConfigError
 from roster.experiments.data import dataset_of, name_of
-from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug, spread
-from roster.experiments.main import GOLD, title_of
+from roster.experiments.drawing import SPREAD, Drawing, Measured, grouped, slug
+from roster.experiments.holdout_signal import signal, signal_table
+from roster.experiments.main import title_of
 from roster.experiments.plan import Asked, Row
 from roster.experiments.point import DISTANT_MATCH, Change
 from roster.experiments.supervised import gold_fine_tuning
-from roster.experiments.tables import Spread, Table, cell, number
+from roster.experiments.tables import Table, cell, count_of, number, signed
+from roster.experiments.variants import COLLAPSED, GOLD_ARM, OURS, PLAIN, Variant, corpus_mean, mean, variants
 from roster.methods import registry
 
-PLAIN, OURS = "fine-tune", "roster"
-GOLD_ARM = PLAIN + GOLD
 NAMES_KEPT = (0.5, 0.2)
 FIRST = (100, 300, 1000, 3000)
-COLLAPSED = 0.05
-"""A run whose F1 is below this has collapsed."""
-SIGNAL_STAGE = "mean-of-members"
-"""The stage that estimates hold-out recall, with whose scores the estimate is compared."""
-
-
-# -- rows ------------------------------------------------------------------------------------------
 
 
 def rows(
@@ -97,70 +85,6 @@ def _named(given: str, names: Sequence[str], option: str) -> str:
     return name
 
 
-# -- what is drawn ---------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A row of the table: runs by method, runs on gold labels, and the scores of the distant labels."""
-
-    name: str
-    corpus: str
-    sentences: int
-    runs: Mapping[str, Sequence[Measured]]
-    gold: Spread | None
-    labels: Measured | None
-
-    def f1(self, method: str) -> Spread | None:
-        return spread(self.runs.get(method, ()))
-
-    def mean(self, method: str) -> float | None:
-        scores = self.f1(method)
-        return scores.mean if scores else None
-
-    def against_plain(self, method: str) -> float | None:
-        return _difference(self.mean(method), self.mean(PLAIN))
-
-    def against_gold(self, method: str) -> float | None:
-        return _difference(self.mean(method), self.gold.mean if self.gold else None)
-
-    def collapsed(self, method: str) -> int:
-        return sum(m.f1 < COLLAPSED for m in self.runs.get(method, ()))
-
-    def below_plain(self, method: str) -> bool:
-        """Whether F1 is below fine-tuning by more than the larger of the two deviations."""
-        ours, plain = self.f1(method), self.f1(PLAIN)
-        return bool(ours and plain and plain.mean - ours.mean > max(ours.deviation, plain.deviation))
-
-
-def _difference(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a - b
-
-
-def variants(items: Iterable[Measured]) -> list[Variant]:
-    """Return the variants with a result. Gold is that of the data set, otherwise that of its corpus."""
-    items = list(items)
-    on_gold = [m for m in items if m.arm == GOLD_ARM]
-    listed = []
-    for (data, first), group in grouped(items, lambda m: (m.data, m.x)):
-        runs = dict(grouped((m for m in group if m.arm not in (GOLD_ARM, DISTANT_MATCH)), lambda m: m.arm))
-        if not runs:
-            continue
-        corpus = group[0].corpus or data
-        gold = [m for m in on_gold if m.data == data] or [m for m in on_gold if m.corpus == corpus]
-        listed.append(
-            Variant(
-                data if first is None else f"{data}, first {first:,.0f}",
-                corpus,
-                group[0].record["sentences"],
-                runs,
-                spread(m for m in gold if m.data == gold[0].data),
-                next((m for m in group if m.arm == DISTANT_MATCH), None),
-            )
-        )
-    return listed
-
-
 def draw(items: Sequence[Measured]) -> Drawing:
     """Return for each encoder a table of variants, one of means and counts, and one of hold-out recall."""
     tables = []
@@ -202,8 +126,8 @@ def summary_table(shown: Sequence[Variant], methods: Sequence[str], backbone: st
     whole = [v for v in shown if all(m in v.runs for m in methods)]
     corpora = len({v.corpus for v in whole})
     measures: dict[str, Callable[[str], str]] = {
-        f"mean over {_count(len(whole), 'variant')}": lambda m: number(mean(whole, lambda v: v.mean(m))),
-        f"mean over {_count(corpora, 'corpus', 'corpora')}": lambda m: number(
+        f"mean over {count_of(len(whole), 'variant')}": lambda m: number(mean(whole, lambda v: v.mean(m))),
+        f"mean over {count_of(corpora, 'corpus', 'corpora')}": lambda m: number(
             corpus_mean(whole, lambda v: v.mean(m))
         ),
         "worst variant": lambda m: _worst(whole, m),
@@ -241,24 +165,6 @@ def summary_table(shown: Sequence[Variant], methods: Sequence[str], backbone: st
     return Table(slug("robustness", backbone, "summary"), title, ["", *map(_short, methods)], lines, notes)
 
 
-Score = Callable[[Variant], float | None]
-
-
-def mean(shown: Iterable[Variant], score: Score) -> float | None:
-    """Mean over the variants that have the score."""
-    values = [value for v in shown if (value := score(v)) is not None]
-    return fmean(values) if values else None
-
-
-def corpus_mean(shown: Iterable[Variant], score: Score) -> float | None:
-    """Mean over corpora of the means over their variants."""
-    by_corpus: dict[str, list[Variant]] = {}
-    for variant in shown:
-        by_corpus.setdefault(variant.corpus, []).append(variant)
-    means = [value for group in by_corpus.values() if (value := mean(group, score)) is not None]
-    return fmean(means) if means else None
-
-
 def _worst(shown: Sequence[Variant], method: str) -> str:
     scored = [(value, v.name) for v in shown if (value := v.mean(method)) is not None]
     if not scored:
@@ -286,100 +192,3 @@ def _labels(variant: Variant) -> str:
 
 def _short(method: str) -> str:
     return title_of(method).removesuffix(" on distant labels")
-
-
-def _count(n: int, one: str, many: str = "") -> str:
-    """
-    >>> _count(1, "variant"), _count(2, "variant"), _count(2, "corpus", "corpora")
-    ('1 variant', '2 variants', '2 corpora')
-    """
-    return f"{n} {one if n == 1 else many or one + 's'}"
-
-
-def signed(value: float | None) -> str:
-    """Format a difference.
-
-    >>> signed(0.0512), signed(-0.02), signed(None)
-    ('+.051', '-.020', '-')
-    """
-    return number(value) if value is None or value < 0 else f"+{number(value)}"
-
-
-# -- the signal ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Signal:
-    """Hold-out recall of a variant, and the scores that it predicts: those of the members' mean, over seeds."""
-
-    name: str
-    names: int
-    """Number of distinct held-out names per run."""
-    error: float
-    """Mean of the standard errors that the runs estimate."""
-    hold_out: Spread
-    recall: Spread
-    f1: Spread
-
-
-def signal(variant: Variant) -> Signal | None:
-    """Return the signal of a variant; None if no run held names out."""
-    runs = [m for m in variant.runs.get(OURS, ()) if _estimate(m)]
-    estimates = [_estimate(m) for m in runs]
-    members = [replace(m, stage=SIGNAL_STAGE) for m in runs]
-    hold_out = Spread.of(e["value"] for e in estimates)
-    recall, f1 = spread(members, "recall"), spread(members)
-    if hold_out is None or recall is None or f1 is None:
-        return None
-    error = fmean(e["error"] for e in estimates)
-    return Signal(variant.name, round(fmean(e["names"] for e in estimates)), error, hold_out, recall, f1)
-
-
-def _estimate(item: Measured) -> dict[str, Any]:
-    stage: dict[str, Any] = item.record["stages"].get(SIGNAL_STAGE, {})
-    estimate: dict[str, Any] = stage.get("hold_out_recall", {}).get("all", {})
-    return estimate
-
-
-def signal_table(signals: Sequence[Signal], backbone: str) -> Table:
-    head = ["variant", "names", "hold-out recall", "its error", "test recall", "hold-out - test", "test F1"]
-    lines = [
-        [s.name, f"{s.names:,}", cell(s.hold_out), number(s.error), cell(s.recall),
-         signed(s.hold_out.mean - s.recall.mean), cell(s.f1)]
-        for s in signals
-    ]  # fmt: skip
-    predicted = [s.hold_out.mean for s in signals]
-    recall, f1 = [s.recall.mean for s in signals], [s.f1.mean for s in signals]
-    off = fmean(abs(a - b) for a, b in zip(predicted, recall, strict=True))
-    notes = [
-        "Hold-out recall: the share of the mentions of names that a member was not taught which it finds in "
-        "the training text, averaged by name; no gold label is needed for it. Test scores are those of the "
-        f"members' mean. {SPREAD}",
-        f"Rank correlation of hold-out recall over {_count(len(signals), 'variant')}: "
-        f"{number(rank_correlation(predicted, recall))} with test recall, "
-        f"{number(rank_correlation(predicted, f1))} with test F1. Mean absolute difference from test recall: "
-        f"{number(off)}.",
-    ]
-    title = f"Hold-out recall with {backbone}: predicted and true"
-    return Table(slug("robustness", backbone, "signal"), title, head, lines, notes)
-
-
-def rank_correlation(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation, with mean ranks for ties; None for fewer than three pairs or a constant.
-
-    >>> round(rank_correlation([1, 2, 3, 4], [10, 20, 40, 30]), 3), rank_correlation([1, 1, 1], [1, 2, 3])
-    (0.8, None)
-    """
-    if len(x) < 3 or len(set(x)) == 1 or len(set(y)) == 1:
-        return None
-    return float(np.corrcoef(_ranks(x), _ranks(y))[0, 1])
-
-
-def _ranks(values: Sequence[float]) -> np.ndarray:
-    """
-    >>> _ranks([0.3, 0.1, 0.3]).tolist()
-    [2.5, 1.0, 2.5]
-    """
-    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: np.ndarray = (np.cumsum(counts) - (counts - 1) / 2)[where]
-    return ranks

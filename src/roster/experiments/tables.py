@@ -50,6 +50,24 @@ def number(value: float | None) -> str:
     return "-" if value is None else re.sub(r"^(-?)0\.", r"\1.", f"{value:.3f}")
 
 
+def signed(value: float | None) -> str:
+    """Format a difference.
+
+    >>> signed(0.0512), signed(-0.02), signed(None)
+    ('+.051', '-.020', '-')
+    """
+    return number(value) if value is None or value < 0 else f"+{number(value)}"
+
+
+def count_of(n: int, one: str, many: str = "") -> str:
+    """Format a number with its noun.
+
+    >>> count_of(1, "variant"), count_of(2, "variant"), count_of(2, "corpus", "corpora")
+    ('1 variant', '2 variants', '2 corpora')
+    """
+    return f"{n} {one if n == 1 else many or one + 's'}"
+
+
 def cell(spread: Spread | None) -> str:
     """Format mean, deviation and number of runs.
 

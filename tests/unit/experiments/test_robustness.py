@@ -16,9 +16,10 @@ from roster.errors import ConfigError
 from roster.experiments import robustness
 from roster.experiments.data import material
 from roster.experiments.drawing import Measured, measured
+from roster.experiments.holdout_signal import rank_correlation
 from roster.experiments.plan import Asked, Row, planned
 from roster.experiments.point import Change
-from roster.experiments.robustness import draw, rank_correlation, rows
+from roster.experiments.robustness import draw, rows
 from roster.experiments.runner import describe
 from roster.experiments.store import Results
 from roster.experiments.tables import Table
