@@ -19,8 +19,8 @@ from roster.model.weights import load_tensors, save_tensors
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-PARTIAL = ".*.part"
-"""Files that a killed process was writing."""
+PARTIAL, REPLACED = ".*.part", ".*.old"
+"""Files that a killed process was writing, and folders that it was replacing."""
 
 
 class RunFolder:
@@ -42,6 +42,9 @@ class RunFolder:
     """Version of the files of an unfinished run."""
     differences: ClassVar[Mapping[str, str]]
     """For each key of the marker, how a folder was made in which it differs: `from other data`."""
+
+    repeated: ClassVar[str] = "start again"
+    """What happens without the checkpoint, for messages."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
@@ -124,15 +127,15 @@ class RunFolder:
         try:
             return load_tensors(self.checkpoint_file)
         except ModelError as error:
-            raise RunError(f"{error}; remove it to start again") from None
+            raise RunError(f"{error}; remove it to {self.repeated}") from None
 
     def remove_work(self) -> None:
         """Remove what a finished run does not need."""
         shutil.rmtree(self.work, ignore_errors=True)
 
     def remove_partial(self) -> None:
-        """Remove the files that a killed process was writing."""
-        for path in self.path.glob(PARTIAL):
+        """Remove what a killed process was writing or replacing."""
+        for path in [*self.path.glob(PARTIAL), *self.path.glob(REPLACED)]:
             if path.is_dir():
                 shutil.rmtree(path)
             else:
