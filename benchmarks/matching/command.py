@@ -28,15 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             raise argparse.ArgumentTypeError(f"{value!r} is neither a number of names nor 'all'")
         return int(value)
 
-    parser.add_argument("--dictionary", metavar="FILE", help="names and types, as for `roster label`")
-    parser.add_argument("--text", metavar="FILE", help="text to find them in, any format")
+    parser.add_argument("--dictionary", metavar="FILE", help="dictionary, as for `roster label`")
+    parser.add_argument("--text", metavar="FILE", help="text to match, in any format")
     parser.add_argument(
         "--sizes",
         metavar="N",
         nargs="+",
         type=size,
         default=list(SIZES),
-        help=f"how many of the names, drawn at random (default: {' '.join(map(str, SIZES))})",
+        help=f"numbers of names, drawn at random (default: {' '.join(map(str, SIZES))})",
     )
     parser.add_argument(
         "--systems",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=tuple(SYSTEMS),
         default=list(SYSTEMS),
-        help=f"which matchers (default: {' '.join(SYSTEMS)})",
+        help=f"matchers to measure (default: {' '.join(SYSTEMS)})",
     )
     add_runs(parser, repeat=3, limit=300)
 

@@ -16,17 +16,17 @@ from benchmarks.report import Row, cell, table
 
 NOTES = """\
 build: ours reads the file, applies the policies, compiles and writes its cache; the others add names that
-are strings already (reading them is not counted) and make their automaton.
-load: from the file that the build left, which the system still has in memory; "-": there is no such file,
-each process builds anew.
-words/s: over the whole text, read and split beforehand; hits are a Python list with place and entry. The
-first pass of ours includes counting which words are common, for its case policy; "again" is a second pass.
+are strings already (reading them is not counted) and build their automaton.
+load: from the file that the build wrote, which is in the page cache; "-": the system cannot save, and every
+process builds.
+words/s: over the whole text, read and split beforehand; matches are a Python list with place and entry. The
+first pass of ours includes counting common words, for its case policy; "again" is a second pass.
 matches: places in the text, whatever the number of types. ours: also in other cases and beside punctuation
 where the text shows a name, but no common words. ours-exact: as written, also where words are split
-otherwise ("U.S." in "U . S ."). phrasematcher, pyahocorasick, ahocorasick_rs: as written, between spaces,
-names within names too. flashtext: as written, only the longest name, and all but letters, digits and "_" end
-a word.
-memory: the most that the process held from its start to the matches; "loaded": without building."""
+differently ("U.S." in "U . S ."). phrasematcher, pyahocorasick, ahocorasick_rs: as written, between spaces,
+also names within names. flashtext: as written, the longest name only; a word ends at all characters except
+letters, digits and "_".
+memory: peak memory of the process from its start to the matches; "loaded": without building."""
 
 
 @dataclass(frozen=True)

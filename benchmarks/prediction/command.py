@@ -7,7 +7,7 @@ import argparse
 from benchmarks.options import add_runs, limits, output
 from roster.cli.options import positive
 
-SUMMARY = "words a second of trained models: ours, the transformers pipeline, spaCy"
+SUMMARY = "words per second of trained models: ours, the transformers pipeline, spaCy"
 HELP = """\
 Speed and memory of finding entities in a text: our recogniser on each MODEL (a model folder, an export
 or a run), the transformers pipeline with the same weights, and spaCy's entity recogniser, each in
@@ -22,10 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="+", help="model folder, export, or run folder")
     parser.add_argument("--text", metavar="FILE", help="text to read, any format")
     parser.add_argument(
-        "--gold", metavar="FILE", help="labelled file: F1 of each MODEL; also the text, where none is given"
+        "--gold",
+        metavar="FILE",
+        help="labelled file for F1 of each MODEL; also the text, without --text",
     )
     parser.add_argument(
-        "--words", metavar="N", type=int, help="read only so many words (default: all; synthetic: 50000)"
+        "--words", metavar="N", type=int, help="number of words to read (default: all; synthetic text: 50000)"
     )
     parser.add_argument(
         "--systems",
@@ -33,12 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=tuple(SYSTEMS),
         default=list(SYSTEMS),
-        help=f"what is measured; ours always is (default: {' '.join(SYSTEMS)})",
+        help=f"systems to measure; ours always is (default: {' '.join(SYSTEMS)})",
     )
     parser.add_argument(
         "--spacy",
         metavar="NAME",
-        help="an installed spaCy pipeline (default: one with the architecture of the small English one)",
+        help="an installed spaCy pipeline (default: one with the architecture of the small English pipeline)",
     )
     parser.add_argument(
         "--sizes",

@@ -9,12 +9,12 @@ from benchmarks.report import Report, Row, cell, machine_line, note, table
 BASES = ("pipeline", "spacy", "spacy-pipe")
 """Systems that the others are compared with, as ratios."""
 NOTES = """\
-words/s: from sentences of words (pipeline: texts) to entities, tokenisation into sub-words counted, reading
-the file and loading not; some sentences are read beforehand. x: times as fast, run beside run.
+words/s: from sentences of words (pipeline: texts) to entities, with tokenisation into sub-words, without
+reading the file and loading, after a warm-up. x: speed relative to that system, run by run.
 ours: roster.load(MODEL).find(sentences). pipeline: transformers' token classification with the encoder and
-heads of the first MODEL that it can take, one text at a time; pipeline-32: in batches of 32.
+heads of the first MODEL that it supports, one text at a time; pipeline-32: in batches of 32.
 spacy: the entity recogniser alone, on the same words, one sentence at a time; spacy-pipe: as a stream.
-memory: the most that the process held, Python and all libraries counted."""
+memory: peak memory of the process, Python and all libraries included."""
 
 
 class PredictionReport(Report):

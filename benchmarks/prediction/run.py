@@ -83,10 +83,10 @@ def run(
                          "device": device, "gold": scored}  # fmt: skip
             return isolated(predict, arguments, limits, threads=None)
 
-        def said(case: PredictionCase, turn: int, outcome: Measurement) -> None:
+        def report_run(case: PredictionCase, turn: int, outcome: Measurement) -> None:
             log(_line(case.name, f"run {turn + 1} of {repeat}", given.words, outcome))
 
-        outcomes = interleaved([cases], repeat, measure, description="prediction", log=said)
+        outcomes = interleaved([cases], repeat, measure, description="prediction", log=report_run)
         results = [summary(case, outcomes, given.words) for case in cases]
         results += _growth(folders, given, sizes, device, limits, log)
     facts = conditions("prediction", PACKAGES, repeat, limits, device=device, workload=given.facts())

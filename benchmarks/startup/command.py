@@ -6,11 +6,11 @@ import argparse
 
 from benchmarks.options import add_runs, limits, output
 
-SUMMARY = "how long a command takes before it does anything"
+SUMMARY = "time and memory of a command before it does any work"
 HELP = """\
 Seconds and memory of `roster --help`, `roster --version` and, for each MODEL, of `roster predict` on one
-sentence, as fresh processes that take turns. The first run of each is told apart: the files that it
-reads may not be in memory yet.
+sentence, as new processes that take turns. The first run of each is listed separately, because the files
+that it reads may not be cached yet.
 """
 EXAMPLE = "python -m benchmarks startup runs/news news-int8 --imports"
 

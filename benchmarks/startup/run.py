@@ -29,9 +29,9 @@ START = "from roster.cli.main import entry; entry()"  # as the installed script
 IMPORT = re.compile(r"import time:\s+(\d+) \|\s+(\d+) \|\s+(\S+)")
 
 NOTES = """\
-seconds: from the start of Python to the end of the process, output included. first: the first run of each,
-whose files may not be in memory, or not compiled, yet; it is not among the others.
-memory: the most that the process held. predict: one sentence from standard input."""
+seconds: from the start of Python to the end of the process, with output. first: the first run of each
+command, whose files may not be cached or compiled yet; it is not included in seconds.
+memory: peak memory of the process. predict: one sentence from standard input."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ def run(
         def measure(command: Command, turn: int) -> Measurement:
             return measured(command, limits, place)
 
-        def said(command: Command, turn: int, outcome: Measurement) -> None:
+        def report_run(command: Command, turn: int, outcome: Measurement) -> None:
             which = "first run" if turn == 0 else f"run {turn} of {repeat}"
-            told = f"{outcome.status}, {outcome.message}"
+            text = f"{outcome.status}, {outcome.message}"
             if outcome.status == OK:
-                told = f"{outcome.facts['seconds']:.3f} s"
-            log(f"{command.name}, {which}: {told}")
+                text = f"{outcome.facts['seconds']:.3f} s"
+            log(f"{command.name}, {which}: {text}")
 
-        outcomes = interleaved([commands], 1 + repeat, measure, description="startup", log=said)
+        outcomes = interleaved([commands], 1 + repeat, measure, description="startup", log=report_run)
         results = []
         for command in commands:
             slowest = []
@@ -131,14 +131,14 @@ def measured(command: Command, limits: Limits, folder: Path, *options: str) -> M
         start_new_session=True,
     )
     try:
-        told = process.communicate(timeout=limits.seconds)[0]
+        printed = process.communicate(timeout=limits.seconds)[0]
     except subprocess.TimeoutExpired:
         return Measurement(TOO_LONG, {}, f"stopped after {limits.seconds:g} s")
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    seconds, peak, code = told.split()
+    seconds, peak, code = printed.split()
     wrote = errors.read_text(encoding="utf-8", errors="replace")
     if int(code):
         return Measurement(FAILED, {}, f"ended with code {code}: {wrote.strip().rpartition(chr(10))[2]}")

@@ -10,8 +10,8 @@ from roster.methods.request import PRESETS
 
 SUMMARY = "time and memory of whole training runs, stage by stage"
 HELP = """\
-Seconds of whole training runs, stage by stage, with memory and scores: each engine in processes of its own
-that take turns. Without DATASET it trains on 200 sentences of the bundled sample.
+Seconds of whole training runs, stage by stage, with memory and scores; each engine in processes of its own
+that take turns. Without DATASET, the data are 200 sentences of the bundled sample.
 """
 EXAMPLE = "python -m benchmarks training news/ --engines plain fast --seeds 1 2 3 -o speed.jsonl"
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the paper's own settings: {', '.join(PRESETS)} (default: derived from the data)",
     )
     parser.add_argument("--set", metavar="A.B=VALUE", action="append", default=[], dest="overrides",
-                        help="one value of the config; may be repeated")  # fmt: skip
+                        help="set a value of the config; may be repeated")  # fmt: skip
     parser.add_argument(
         "--engines",
         metavar="NAME",
@@ -36,16 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=["auto"],
         help="values of optimiser.engine to compare (default: auto, what `roster train` takes)",
     )
-    parser.add_argument(
-        "--seeds", metavar="N", nargs="+", type=int, default=[], help="a run with each of these seeds"
-    )
+    parser.add_argument("--seeds", metavar="N", nargs="+", type=int, default=[], help="a run with each seed")
     parser.add_argument(
         "--sizes",
         metavar="N",
         nargs="+",
         type=int,
         default=[],
-        help="so many sentences of DATASET, drawn at random, or repeated where there are fewer",
+        help="numbers of sentences of DATASET, drawn at random, or repeated if there are fewer",
     )
     add_runs(parser, repeat=1, limit=3600)
 

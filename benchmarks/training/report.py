@@ -8,10 +8,10 @@ from typing import Any
 from benchmarks.report import Report, Row, cell, machine_line, note, table
 
 NOTES = """\
-total: from reading the data to the saved model, compilation counted; imports and scoring are not (process:
-from the start of Python to its end, with both). words/s: words of the corpus by total. memory: the most that
-the process held; GPU: that torch held there. F1: of the saved model, where the data has gold labels. rest:
-reading and tokenising the data, what lies between the stages, and saving."""
+total: from reading the data to the saved model, with compilation, without imports and scoring (process:
+from the start of Python to its end, with both). words/s: words of the corpus by total. memory: peak memory of
+the process; GPU: peak memory that torch allocated. F1: of the saved model, if the data has gold labels. rest:
+reading and tokenising the data, the time between the stages, and saving."""
 
 
 class TrainingReport(Report):

@@ -84,19 +84,19 @@ def run(
             finally:
                 shutil.rmtree(place / "runs", ignore_errors=True)
 
-        def said(case: TrainingCase, turn: int, outcome: Measurement) -> None:
+        def report_run(case: TrainingCase, turn: int, outcome: Measurement) -> None:
             which = f"seed {case.seed}, {case.corpus.sentences:,} sentences, run {turn + 1} of {repeat}"
-            told = f"{outcome.status}, {outcome.message}"
+            text = f"{outcome.status}, {outcome.message}"
             if outcome.status == OK:
-                told = f"{outcome.facts['total_seconds']:.3g} s"
-            log(f"{case.engine}, {which}: {told}")
+                text = f"{outcome.facts['total_seconds']:.3g} s"
+            log(f"{case.engine}, {which}: {text}")
 
         names = list(dict.fromkeys(engine for engine, _ in requests))
         numbers = list(dict.fromkeys(seed for _, seed in requests))
         groups = [
             [TrainingCase(corpus, engine, seed) for engine in names] for corpus in corpora for seed in numbers
         ]
-        outcomes = interleaved(groups, repeat, measure, description="training", log=said)
+        outcomes = interleaved(groups, repeat, measure, description="training", log=report_run)
     results = [
         {
             **summary(corpus, engine, names[0], outcomes),

@@ -21,7 +21,7 @@ COMMANDS = {
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
     "export": "write a model as ONNX, for the CPU, and compare the two",
-    "pretrain": "make a backbone from plain text, from another one, or from a larger one",
+    "pretrain": "train a backbone on plain text, from random weights, another backbone or a teacher",
     "convert": "change the format of labelled data",
     "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
     "benchmark": "the experiments of the paper: tables and figures",

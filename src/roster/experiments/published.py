@@ -50,7 +50,7 @@ ENCODERS = {
 }
 """Under the figures of MAIN. The paper has RoBERTa for baselines too, but AutoNER is its authors' program."""
 OTHERS = {("bc5cdr", "fine-tune-gold")}
-"""Figures of models that are older than RoBERTa; nothing is said of their encoders."""
+"""Figures of models that are older than RoBERTa, whose encoders are not listed."""
 ABLATION = {
     "conll03": {
         "full": 0.854,
