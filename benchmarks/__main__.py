@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import benchmarks
 from benchmarks.options import add_output, check_output
+from roster.cli.main import Formatter
 from roster.errors import RosterError
 
 COMMANDS = ("matching", "prediction", "startup", "training")
@@ -25,11 +26,10 @@ class BenchmarkParser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all benchmarks."""
-    formatter = argparse.RawDescriptionHelpFormatter
     top = BenchmarkParser(
         prog="python -m benchmarks",
         description=(benchmarks.__doc__ or "").partition("\n")[0],
-        formatter_class=formatter,
+        formatter_class=Formatter,
     )
     kinds = top.add_subparsers(dest="benchmark", metavar="benchmark", title="benchmarks", required=True)
     for name in COMMANDS:
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
             help=command.SUMMARY,
             description=command.HELP,
             epilog=f"Example:\n  {command.EXAMPLE}",
-            formatter_class=formatter,
+            formatter_class=Formatter,
         )
         sub.add_argument("--debug", action="store_true", help="show the traceback of an error")
         command.add_arguments(sub)
