@@ -203,15 +203,15 @@ def test_damaged_folders(tokenizers: dict[str, Any], tmp_path: Path) -> None:
             TokenisedCorpus.load(folder)
         said = str(error.value)
         assert said.startswith(f"{folder / file}: ")
-        assert said.endswith("delete the folder, and the text is tokenised again")
+        assert said.endswith("delete the folder to tokenise the text again")
         return said
 
     for file in ("train.bin", "valid.bin", "tokens.json"):
         assert "no such file" in damage(file, None)
     for file in ("train.bin", "valid.bin"):
-        assert "it has 3 bytes, and tokens.json says" in damage(file, b"abc")
+        assert "3 bytes do not match the" in damage(file, b"abc")
     for data in (b"{", b"[]", b"{}", b'{"dtype": 1}', b"\xff"):
-        assert "it does not describe tokens" in damage("tokens.json", data)
+        assert "not a description of tokens" in damage("tokens.json", data)
     facts = dict.fromkeys(
         ("train", "valid", "documents", "valid_documents", "characters", "words", "unknown"), 1
     )
