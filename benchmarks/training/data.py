@@ -73,7 +73,7 @@ def _alone(sentence: Sentence) -> Sentence:
 def sample(folder: Path) -> Path:
     """Write the bundled sample with the labels that `roster demo` trains on."""
     from roster.demo import FIRST, PLAIN
-    from roster.distant.label import Labels
+    from roster.distant.labels import Labels
     from roster.distant.settings import load_settings
 
     with resources.as_file(resources.files("roster") / "sample") as source:

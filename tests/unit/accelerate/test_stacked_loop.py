@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.unit.objectives import CASES, capturable_objectives, cross_entropy, noise_robust
 from torch import Tensor, nn
 
 from roster.accelerate import stacked_loop
@@ -42,6 +41,7 @@ from roster.training import loop
 from roster.training.loop import PlainModels
 from roster.training.objective import Checkpoint, Objective, Schedule
 from roster.training.task import Task
+from tests.unit.objectives import CASES, capturable_objectives, cross_entropy, noise_robust
 
 CPU = torch.device("cpu")
 OPTIMISER = Optimiser(batch_size=8)

@@ -9,14 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.unit.objectives import (
-    CASES,
-    cross_entropy,
-    distillation,
-    mean_distribution,
-    noise_robust,
-    self_training,
-)
 from torch import Tensor
 
 from roster.accelerate import stacked_loop
@@ -45,6 +37,14 @@ from roster.training.objective import (
 )
 from roster.training.run import Run
 from roster.training.task import Task
+from tests.unit.objectives import (
+    CASES,
+    cross_entropy,
+    distillation,
+    mean_distribution,
+    noise_robust,
+    self_training,
+)
 
 CPU = torch.device("cpu")
 OPTIMISER = Optimiser(batch_size=8)
