@@ -65,7 +65,7 @@ def train(
         opened = Run.open(run, identity(asked), sources, log)
         opened.curves = curves or {}
         try:
-            done = opened.finished("model") and is_model(opened.folder / "model")
+            done = opened.finished("model") and is_model(opened.path / "model")
             if not done:
                 _train(opened, asked, minutes, dataset, gold, report)
         except BaseException:
@@ -107,7 +107,7 @@ def _train(
     model = method.train(task, run)
     method.check_result(config, compare_with_labels(task, run, model))
     save_model(
-        run.folder / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
+        run.path / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
     )
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from roster.errors import RosterError
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
+from roster.training.schedule import warmup_decay
 
 
 def derive_seed(seed: int, *names: str | int) -> int:
@@ -167,9 +168,7 @@ def rate(step: int, total: int, warmup: float) -> float:
     [0.5, 1.0, 1.0, 0.5, 0.12]
     """
     rise = math.ceil(warmup * total)
-    if step < rise:
-        return (step + 1) / rise
-    return (total - step) / max(1, total - rise)
+    return warmup_decay(step + 1 if step < rise else step, rise, total)
 
 
 def check_finite(loss: float, description: str, epoch: int, schedule: Schedule) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,16 +23,16 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-import roster
 from roster.config import Config, to_toml
 from roster.errors import ModelError, RosterError, RunError
-from roster.files import check_same, fingerprint, lock_folder, read_object, write_json, write_text
+from roster.files import fingerprint, read_object, write_json, write_text
 from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
+from roster.training.folder import RunFolder
 from roster.training.objective import Checkpoint
 
 if TYPE_CHECKING:
-    from filelock import BaseFileLock
+    pass
 
 LAYOUT = 3
 """Raised when files of an unfinished run change. 3: the config has the sections of the
@@ -48,18 +47,24 @@ WORDS = {
 }
 
 
-class Run:
+class Run(RunFolder):
     """An opened run folder. `Run.open` makes a new one, or finds the point to go on from."""
 
-    def __init__(self, folder: Path, log: Callable[[str], None] | None = None):
-        self.folder = folder
-        self.points = folder / "points"
+    noun = "run"
+    activity = "training"
+    marker_name = "run.json"
+    work_name = "points"
+    layout = LAYOUT
+    differences = WORDS
+    repeated = "repeat the stage from its start"
+
+    def __init__(self, path: str | Path):
+        super().__init__(path)
         self.results: dict[str, Any] = {}
         self.curves: Mapping[str, int] = {}
         """Stages that are scored on their way, each at so many steps; no part of what a run is made from."""
-        self._say = log
+        self._say: Callable[[str], None] | None = None
         self._saved_at = time.monotonic()
-        self._lock: BaseFileLock | None = None
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._recent: dict[str, dict[str, Tensor]] = {}
@@ -74,21 +79,10 @@ class Run:
     ) -> Run:
         """`asked` are the values that a user gave; `sources` the fingerprints of all else that decides the
         result."""
-        run = cls(Path(folder), log)
-        made_from = {"layout": LAYOUT, "config": fingerprint(asked), **sources}
-        run._refuse_strangers()
+        run = cls.claim(folder, {"config": fingerprint(asked), **sources})
+        run._say = log
         try:
-            run.points.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(f"cannot make the run folder {folder}: {error.strerror}") from None
-        try:
-            run._lock = lock_folder(run.folder, "training")
-            marker = run.folder / "run.json"
-            if marker.exists():
-                check_same(marker, made_from, "a run", WORDS)
-                run.results = run._read_results()
-            else:
-                write_json(marker, {**made_from, "version": roster.__version__})
+            run.results = run._read_results()
         except BaseException:
             run.close()
             raise
@@ -99,32 +93,17 @@ class Run:
     ) -> tuple[Config, str]:
         """The effective config: as this run settled it when it began, else as `settle` does now; and what it
         follows from in words, where that is new."""
-        file = self.folder / "config.toml"
+        file = self.path / "config.toml"
         if file.exists():
             return read(file), ""
         config, text = settle()
         write_text(file, to_toml(config))
         return config, text
 
-    def _refuse_strangers(self) -> None:
-        """Before anything is written: a folder that is neither new nor a run is somebody's."""
-        if self.folder.exists() and not self.folder.is_dir():
-            raise RunError(f"{self.folder} is a file; a run needs a folder")
-        if not self.folder.is_dir() or (self.folder / "run.json").exists():
-            return
-        names = sorted(p.name for p in self.folder.iterdir())
-        strangers = [name for name in names if name not in ("points", ".lock") and not name.endswith(".part")]
-        if strangers:
-            raise RunError(
-                f"{self.folder} holds other files ({strangers[0]}, ...); give a new folder for the run"
-            )
-
     def close(self) -> None:
         if self._writer is not None:
             self._writer.shutdown()
-        if self._lock is not None:
-            self._lock.release()
-            self._lock = None
+        super().close()
 
     # -- finished stages ------------------------------------------------------------------------
 
@@ -163,11 +142,11 @@ class Run:
 
     def _write(self, stage: str, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
         for name, tensors in parts.items():
-            save_tensors(self.points / f"{name}.safetensors", tensors)
+            save_tensors(self.work / f"{name}.safetensors", tensors)
         self._note(stage, facts)
 
     def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
-        write_json(self.folder / "results.json", self.results)
+        write_json(self.path / "results.json", self.results)
         self.checkpoint_file.unlink(missing_ok=True)
         if told := describe(facts):
             self._append(f"{stage}: {told}")
@@ -184,14 +163,14 @@ class Run:
             return self._recent[stage]
         self._settle()
         try:
-            return load_tensors(self.points / f"{stage}.safetensors")[0]
+            return load_tensors(self.work / f"{stage}.safetensors")[0]
         except ModelError as error:
-            raise RunError(f"{error}; remove the folder {self.folder} and start again") from None
+            raise RunError(f"{error}; remove the folder {self.path} and start again") from None
 
     def has_weights(self, stage: str) -> bool:
         """Whether a finished stage kept the weights of its model."""
         self._settle()
-        return (self.points / f"{_weights_of(stage)}.safetensors").exists()
+        return (self.work / f"{_weights_of(stage)}.safetensors").exists()
 
     def weights(self, stage: str) -> dict[str, Tensor]:
         """The weights of a finished stage that has predictions beside them."""
@@ -200,36 +179,23 @@ class Run:
     def clean(self) -> None:
         """Removes what a finished run no longer needs, and what a killed process left half-written."""
         self._settle()
-        shutil.rmtree(self.points, ignore_errors=True)
-        for part in [*self.folder.glob(".*.part"), *self.folder.glob(".*.old")]:
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
+        self.remove_work()
+        self.remove_partial()
 
     def abandon(self) -> None:
         """Leaves nothing of a run that could not begin, so that the corrected command can have its folder."""
-        if self.results or self.checkpoint_file.exists():
-            return
-        self.clean()
-        for name in ("run.json", "config.toml", "log.txt", ".lock"):
-            (self.folder / name).unlink(missing_ok=True)
-        with suppress(OSError):
-            self.folder.rmdir()
+        if not self.results and not self.checkpoint_file.exists():
+            self.clean()
+            self.remove_new(("config.toml", "log.txt"))
 
     # -- the stage under way --------------------------------------------------------------------
 
-    @property
-    def checkpoint_file(self) -> Path:
-        return self.points / "checkpoint.safetensors"
-
     def checkpoint(self, stage: str) -> Checkpoint | None:
         """Where this stage was when the run was stopped, if it had got anywhere."""
-        if not self.checkpoint_file.exists():
+        saved = self.load_checkpoint()
+        if saved is None or saved[1].get("stage") != stage:
             return None
-        try:
-            tensors, facts = load_tensors(self.checkpoint_file)
-        except ModelError as error:
-            raise RunError(f"{error}; remove it to repeat the stage from its start") from None
-        if facts.get("stage") != stage:
-            return None
+        tensors, facts = saved
         return Checkpoint(facts["epoch"], tensors)
 
     def after_epoch(self, stage: str, epochs: int) -> Callable[[int, Callable[[], Checkpoint]], None]:
@@ -247,7 +213,7 @@ class Run:
             if epoch < epochs and began - self._saved_at >= every:
                 self._settle()
                 point = take()
-                save_tensors(self.checkpoint_file, point.tensors, {"stage": stage, "epoch": point.epoch})
+                self.save_checkpoint(point.tensors, {"stage": stage, "epoch": point.epoch})
                 self._saved_at = time.monotonic()
                 if every > 0:
                     every = max(every, 9 * (self._saved_at - began))
@@ -271,7 +237,7 @@ class Run:
 
     @property
     def _curve_file(self) -> Path:
-        return self.points / "curve.jsonl"
+        return self.work / "curve.jsonl"
 
     # -- what people read -----------------------------------------------------------------------
 
@@ -282,15 +248,15 @@ class Run:
     def _append(self, line: str) -> None:
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         try:
-            with (self.folder / "log.txt").open("a", encoding="utf-8") as file:
+            with (self.path / "log.txt").open("a", encoding="utf-8") as file:
                 file.write(f"{stamp} {line}\n")
         except OSError as error:
-            raise RosterError(f"cannot write {self.folder / 'log.txt'}: {error.strerror}") from None
+            raise RosterError(f"cannot write {self.path / 'log.txt'}: {error.strerror}") from None
         if self._say is not None:
             self._say(line)
 
     def _read_results(self) -> dict[str, Any]:
-        path = self.folder / "results.json"
+        path = self.path / "results.json"
         return read_object(path) if path.exists() else {}
 
 
