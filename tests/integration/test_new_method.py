@@ -42,7 +42,7 @@ class BootstrapObjective(Objective):
         self.labels = torch.from_numpy(bio_classes(task.sentences, task.types)).long()
         self.trust = task.config.section(Bootstrap).trust
 
-    def loss(self, outputs, words, present):
+    def loss(self, outputs, words, present, own):
         (tags,) = outputs
         label = torch.nn.functional.one_hot(self.labels[words], tags.shape[-1])
         target = self.trust * label + (1 - self.trust) * tags.softmax(-1).detach()

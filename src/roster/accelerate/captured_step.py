@@ -20,7 +20,7 @@ from roster.accelerate.adamw import StackedAdamW
 from roster.accelerate.fixed_shapes import FixedShapes
 from roster.accelerate.stack import Stack
 from roster.errors import RosterError
-from roster.training.objective import Objective, each
+from roster.training.objective import Objective, each, losses_of, observe
 
 CHECKED = 3
 """So many of the first steps of a stage are checked, and the first one of every epoch."""
@@ -118,7 +118,7 @@ class CapturedStep:
     def check(self) -> None:
         """Raise `RosterError` if the last replayed step had other losses than the objective computes now."""
         outputs, words, present, losses = self._last[self._width]
-        now = self.objective.loss(outputs, words, present)
+        now = losses_of(self.objective, outputs, words, present)
         if not torch.allclose(now, losses, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
             name = type(self.objective).__name__
             raise RosterError(
@@ -136,7 +136,7 @@ class CapturedStep:
         with torch.no_grad():
             kept = [each(output, lambda x: x.detach().clone()) for output in outputs]
             self._last[self._width] = (kept, words, present, losses.detach())
-            objective.observe(kept, words, present)
+            observe(objective, kept, words, present)
         self.adam.step()
         self.sum_of_losses += losses.detach()
         self.at += 1
@@ -151,4 +151,4 @@ class CapturedStep:
         size = words.shape[1]
         outputs = [each(joined, lambda x, i=i: x[:, i * size : (i + 1) * size]) for i in range(n)]  # type: ignore[misc]
         places, present = words.clamp_min(0), (words >= 0).float()
-        return outputs, places, present, objective.loss(outputs, places, present)
+        return outputs, places, present, losses_of(objective, outputs, places, present)

@@ -28,7 +28,7 @@ from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead
 from roster.training.gold import Gold
 from roster.training.losses import kl, soft_labels, wmean
-from roster.training.objective import Models, Objective, Upcoming, read_upcoming
+from roster.training.objective import Models, Objective, Rows, Upcoming, read_upcoming
 from roster.training.run import Run
 from roster.training.task import Task
 
@@ -81,7 +81,6 @@ class BondObjective(Objective):
             else torch.zeros(k, corpus.n_words, dtype=torch.int16, device=device)
         )
         self.taught = torch.zeros((), dtype=torch.bool, device=device)
-        self.members = torch.arange(k, device=device).unsqueeze(1)
 
     def prepare(self, models: Models, step: int, upcoming: Upcoming) -> None:
         """Before batch number `step`: the student becomes the teacher of the batches until the next time."""
@@ -92,18 +91,21 @@ class BondObjective(Objective):
             self.teacher[member, words] = (p if c.labels == "soft" else p.argmax(-1)).to(self.teacher.dtype)
         self.taught.fill_(True)
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         """Both parts are computed and one is taken: a recorded step cannot branch."""
         (tags,) = outputs
-        own = F.cross_entropy(tags.mT, self.labels[words], reduction="none")
-        said = self.teacher[self.members, words]
+        given = F.cross_entropy(tags, self.labels[words], reduction="none")
+        said = own["teacher"][words]
         if self.config.labels == "soft":
             taught, sure = soft_loss(said.float(), tags, present, self.config.threshold)
         else:
-            taught, sure = F.cross_entropy(tags.mT, said.long(), reduction="none"), torch.ones_like(present)
-        given = ~self.taught | self.gold.fixed[words]
-        weights = self.counted(words, present) * torch.where(given, 1.0, sure)
-        return wmean(torch.where(given, own, taught), weights)
+            taught, sure = F.cross_entropy(tags, said.long(), reduction="none"), torch.ones_like(present)
+        by_label = ~self.taught | self.gold.fixed[words]
+        weights = self.counted(words, present) * torch.where(by_label, 1.0, sure)
+        return wmean(torch.where(by_label, given, taught), weights)
+
+    def own(self) -> dict[str, Tensor]:
+        return {"teacher": self.teacher}
 
     def teaches_entities(self) -> bool:
         """Whether the last teacher found an entity in what it was asked."""
@@ -123,7 +125,7 @@ def soft_loss(p: Tensor, tags: Tensor, present: Tensor, threshold: float) -> tup
 
         s_c = (p_c^2 / f_c) / sum_c' (p_c'^2 / f_c')        f_c = sum of p_c over the words of the batch
 
-    `p`, `tags` are [K, n, classes], `present` [K, n]. The student's logits become log-probabilities here.
+    `p`, `tags` are [..., n, classes], `present` [..., n]. The student's logits become log-probabilities here.
     """
     s = soft_labels(p, present)
     return kl(s, tags), (s.amax(-1) > threshold).float()

@@ -18,7 +18,7 @@ from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead
 from roster.training.gold import Gold
 from roster.training.losses import wmean
-from roster.training.objective import Objective
+from roster.training.objective import Objective, Rows
 from roster.training.task import Task
 
 
@@ -40,9 +40,9 @@ class CrossEntropyObjective(Objective):
         super().__init__(corpus, gold)
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(corpus.device)
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         (tags,) = outputs
-        losses = F.cross_entropy(tags.mT, self.labels[words], reduction="none")
+        losses = F.cross_entropy(tags, self.labels[words], reduction="none")
         return wmean(losses, self.counted(words, present))
 
 

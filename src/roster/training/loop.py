@@ -26,6 +26,8 @@ from roster.training.objective import (
     check_finite,
     derive_seed,
     each,
+    losses_of,
+    observe,
     rate,
     upcoming_windows,
 )
@@ -104,9 +106,8 @@ def fit(
             with arithmetic(device, optimiser.precision):
                 inputs = [replace(b, ids=objective.transform_inputs(b.ids)) for b in batches]
                 outputs = _outputs(model, inputs)
-                loss = objective.loss(outputs, words, present).sum()
-            with torch.no_grad():
-                objective.observe(outputs, words, present)
+                loss = losses_of(objective, outputs, words, present).sum()
+            observe(objective, outputs, words, present)
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), optimiser.clip)
             share = _share(step, total, epoch, schedule, optimiser)

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from roster.errors import RosterError
 from roster.model.batches import DeviceCorpus
@@ -52,6 +54,8 @@ class Models(Protocol):
     def state_dict(self, member: int) -> Mapping[str, Tensor]: ...
 
 
+Rows = Mapping[str, Tensor]
+"""One model's rows of tensors that have a row for each model."""
 Upcoming = Callable[[int], list[np.ndarray] | None]
 """Windows used by the next n batches, for each model; None: all windows, if n batches cover the epoch."""
 
@@ -102,22 +106,56 @@ class Objective:
         """The sub-words as the models see them in training, for example with some of them masked."""
         return ids
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
-        """[K] losses from the heads' outputs on each of `inputs`, [K, n, ...] for n places in a batch.
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
+        """The loss of one model on one batch.
 
-        Place i of member k is word number `words[k, i]` where `present[k, i]` is 1, and none where it is 0.
-        A pure function of its arguments and the objective's state: it changes nothing.
+        Args:
+            outputs: the heads' outputs on each of `inputs`, [n, ...] for n places in the batch.
+            words: [n], the numbers of the words at these places.
+            present: [n], 1 where there is a word, and 0 where there is none.
+            own: the model's rows of the tensors in `own`.
+
+        Returns:
+            A number: a pure function of the arguments and of the objective's tensors.
         """
         raise TypeError(f"{type(self).__name__} has no loss")
 
-    def observe(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> None:
-        """Called once for every batch with the arguments of `loss`; may count in the objective's tensors."""
+    def observe(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> None:
+        """Called once for every batch with the arguments of `loss`; may change the rows in `own` in place."""
+
+    def own(self) -> dict[str, Tensor]:
+        """Tensors [K, ...] with a row for each of the K models that are trained together."""
+        return {}
 
     def state(self) -> dict[str, Tensor]:
         return {}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Takes back what `state` gave."""
+
+
+def losses_of(objective: Objective, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    """[K]: the loss of each of K models, from outputs [K, n, ...], `words` and `present` [K, n]."""
+    arguments = (list(outputs), words, present, objective.own())
+    if len(words) == 1:
+        return objective.loss(*_only(arguments)).unsqueeze(0)
+    losses: Tensor = torch.vmap(objective.loss)(*arguments)
+    return losses
+
+
+@torch.no_grad()
+def observe(objective: Objective, outputs: Sequence[Any], words: Tensor, present: Tensor) -> None:
+    """Lets an objective observe a batch of each of K models."""
+    arguments = (list(outputs), words, present, objective.own())
+    if len(words) == 1:
+        objective.observe(*_only(arguments))
+    else:
+        torch.vmap(lambda *own: (objective.observe(*own), own[1])[1])(*arguments)  # type: ignore[func-returns-value]
+
+
+def _only(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of the only model."""
+    return tree_map(lambda x: x[0], arguments)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)

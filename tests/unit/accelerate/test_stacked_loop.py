@@ -154,8 +154,8 @@ def test_members_learn_as_if_alone(task: Task) -> None:
 
 def test_a_loss_that_is_no_number(task: Task) -> None:
     class Broken(Objective):
-        def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
-            loss: Tensor = outputs[0].sum((1, 2)) * float("nan")
+        def loss(self, outputs: Any, words: Tensor, present: Tensor, own: Any) -> Tensor:
+            loss: Tensor = outputs[0].sum() * float("nan")
             return loss
 
     with pytest.raises(RosterError, match="no longer a number in epoch 1"):
@@ -240,8 +240,8 @@ class Trap(CrossEntropyObjective):
     def start_epoch(self, models: Any, epoch: int) -> None:
         self.epoch = epoch
 
-    def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
-        loss = super().loss(outputs, words, present)
+    def loss(self, outputs: Any, words: Tensor, present: Tensor, own: Any) -> Tensor:
+        loss = super().loss(outputs, words, present, own)
         return 2 * loss if self.epoch > 2 else loss
 
 
@@ -255,8 +255,8 @@ class Replaced(CrossEntropyObjective):
     def start_epoch(self, models: Any, epoch: int) -> None:
         self.factor = torch.full((), 1.0 + epoch)
 
-    def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
-        return self.factor * super().loss(outputs, words, present)
+    def loss(self, outputs: Any, words: Tensor, present: Tensor, own: Any) -> Tensor:
+        return self.factor * super().loss(outputs, words, present, own)
 
 
 @pytest.mark.parametrize(("kind", "epochs"), [(Trap, 4), (Replaced, 2)])

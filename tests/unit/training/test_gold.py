@@ -37,7 +37,7 @@ from roster.model.decoding import bio_classes, io_classes
 from roster.training.gold import Gold, add_gold, gold_fingerprint, read_gold
 from roster.training.loop import PlainModels
 from roster.training.losses import kl
-from roster.training.objective import Objective
+from roster.training.objective import Objective, losses_of
 from roster.training.task import Task
 
 CPU = torch.device("cpu")
@@ -219,7 +219,7 @@ def test_noise_robust_loss_word_by_word(task: Task) -> None:
         if label:
             r = z[0, i].softmax(-1)[label - 1].item()
             types.append((float(present[0, i]) * (WEIGHT if fixed else 1.0), (1 - r**0.6) / 0.6))
-    found = objective.loss([(b, z)], words, present)
+    found = losses_of(objective, [(b, z)], words, present)
     assert found.item() == pytest.approx(mean(entities) + mean(types), rel=1e-4)
 
 
@@ -244,7 +244,7 @@ def test_distillation_word_by_word(task: Task) -> None:
         kls.append((w, sum(t * (math.log(t) - x) for t, x in zip(target, log_r, strict=True) if t)))
         p = 1 / (1 + math.exp(-b[0, i]))
         bces.append((w, -e * math.log(p) - (1 - e) * math.log(1 - p)))
-    found = objective.loss([(b, z)], words, present)
+    found = losses_of(objective, [(b, z)], words, present)
     assert found.item() == pytest.approx(mean(kls) + mean(bces), rel=1e-4)
 
 
@@ -282,7 +282,7 @@ def test_self_training_targets(task: Task, ensemble: bool) -> None:
     entity_loss = -(target * F.logsigmoid(b) + (1 - target) * F.logsigmoid(-b))
     wanted = (has * kl(s, z)).sum() / has.sum() + (w * entity_loss).sum() / w.sum()
     wanted = wanted + (agrees * kl(s, other)).sum() / agrees.sum()
-    found = objective.loss([(b, z), (b, other)], words, present)
+    found = losses_of(objective, [(b, z), (b, other)], words, present)
     torch.testing.assert_close(found.squeeze(0), wanted)
 
 
@@ -296,7 +296,7 @@ def test_fine_tuning_word_by_word(task: Task) -> None:
         (float(present[0, i] * task.gold.weight[word]), -float(log_p[i, labels[word]]))
         for i, word in enumerate(words[0].tolist())
     ]
-    assert objective.loss([tags], words, present).item() == pytest.approx(mean(pairs), rel=1e-5)
+    assert losses_of(objective, [tags], words, present).item() == pytest.approx(mean(pairs), rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["soft", "hard"])
@@ -328,7 +328,7 @@ def test_bond_keeps_the_labels_of_gold_words(kind: str, task: Task) -> None:
                 s = s / s.sum()
                 sure = float(s.max() > 0.6) * float(present[0, i])
                 pairs.append((sure, float((s * (s.clamp_min(1e-300).log() - log_p[i])).sum())))
-        assert objective.loss([tags], words, present).item() == pytest.approx(mean(pairs), rel=1e-4)
+        assert losses_of(objective, [tags], words, present).item() == pytest.approx(mean(pairs), rel=1e-4)
 
 
 def test_gaps_and_spans_by_weight(task: Task) -> None:
@@ -348,10 +348,10 @@ def test_gaps_and_spans_by_weight(task: Task) -> None:
             (only,) = np.flatnonzero(labels.allowed[i])
             spans.append((w, -math.log(p_types[only])))
     outputs = tuple(x.unsqueeze(0) for x in (after, before, first, last))
-    found = objective.loss([outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double())
+    found = losses_of(objective, [outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double())
     assert found.item() == pytest.approx(mean(gaps) + mean(spans), rel=1e-6)
     plain = TieOrBreakObjective(task.corpus, labels)
-    assert plain.loss([outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double()) != found
+    assert losses_of(plain, [outputs], torch.arange(n).unsqueeze(0), torch.ones(1, n).double()) != found
 
 
 def test_gold_leaves_nothing_open(tmp_path: Path) -> None:
@@ -392,12 +392,12 @@ def test_chains_by_weight(task: Task) -> None:
     for chosen in ([row] for row in rows):
         (batch,) = task.corpus.batches([np.array(chosen)])
         words = batch.words.unsqueeze(0)
-        loss = objective.loss([model(batch).unsqueeze(0)], words, torch.ones(words.shape))
+        loss = losses_of(objective, [model(batch).unsqueeze(0)], words, torch.ones(words.shape))
         losses.append((float(task.gold.weight[words[0, 0]]), loss.item()))
     assert [w for w, _ in losses] == [1.0, 1.0, WEIGHT, WEIGHT]
     (batch,) = task.corpus.batches([np.array(rows)])
     words = batch.words.unsqueeze(0)
-    found = objective.loss([model(batch).unsqueeze(0)], words, torch.ones(words.shape))
+    found = losses_of(objective, [model(batch).unsqueeze(0)], words, torch.ones(words.shape))
     assert found.item() == pytest.approx(mean(losses), rel=1e-5)
 
 
@@ -414,7 +414,7 @@ def test_weights_scale_the_gradient(task: Task) -> None:
         tags = torch.zeros(1, 2, 5, dtype=torch.float64)
         if move >= 0:
             tags[0, move, 0] += 1e-4
-        return objective.loss([tags], words, present).item()
+        return losses_of(objective, [tags], words, present).item()
 
     slopes = [(loss(i) - loss(-1)) / 1e-4 for i in range(2)]
     assert slopes[0] == pytest.approx(WEIGHT * slopes[1], rel=1e-4)
@@ -473,7 +473,7 @@ def test_without_gold_nothing_changes(tiny: Path, toy: list[Sentence]) -> None:
         seen = torch.from_numpy(~dropped).float()[words]
         io = torch.from_numpy(labels).long()[words]
         robust.prepare(PlainModels(plain.new_model(TwoHeads, 0), "float32"), 0, everything)
-        found = robust.loss([(b, z)], words, present)
+        found = losses_of(robust, [(b, z)], words, present)
         assert torch.equal(
             found, noise_robust_loss(b, z, io, seen * present, (io > 0).float() * present, 0.7, 0.7)
         )
@@ -481,15 +481,17 @@ def test_without_gold_nothing_changes(tiny: Path, toy: list[Sentence]) -> None:
             np.random.default_rng(0).dirichlet([1.0] * 3, size=plain.corpus.n_words).astype(np.float32)
         )
         e, r = (x[words] for x in split_joint(y))
-        assert torch.equal(distil.loss([(b, z)], words, present), distillation_loss(b, z, e, r, present))
+        assert torch.equal(
+            losses_of(distil, [(b, z)], words, present), distillation_loss(b, z, e, r, present)
+        )
         itself.prepare(PlainModels(plain.new_model(TwoHeads, 0), "float32"), 0, everything)
         s = itself.s[words]  # type: ignore[attr-defined]
         wanted = self_training_loss(b, z, s, e, None, True, present)
-        assert torch.equal(itself.loss([(b, z)], words, present), wanted)
+        assert torch.equal(losses_of(itself, [(b, z)], words, present), wanted)
         bio = torch.from_numpy(bio_classes(toy, TYPES)).long()[words]
         entropy = wmean(F.cross_entropy(tags.mT, bio, reduction="none"), present)
-        assert torch.equal(cross.loss([tags], words, present), entropy)
-        assert torch.equal(bond.loss([tags], words, present), entropy)
+        assert torch.equal(losses_of(cross, [tags], words, present), entropy)
+        assert torch.equal(losses_of(bond, [tags], words, present), entropy)
 
 
 def weights_of(run: Path) -> bytes:

@@ -32,6 +32,7 @@ from roster.training.objective import (
     Objective,
     Schedule,
     derive_seed,
+    losses_of,
     rate,
     upcoming_windows,
 )
@@ -67,7 +68,7 @@ def everything(batches: int) -> None:
 
 def loss_of(objective: Objective, model: Any, *batches: Batch) -> Tensor:
     words = batches[0].words.unsqueeze(0)
-    return objective.loss(_outputs(model, list(batches)), words, torch.ones(words.shape)).squeeze(0)
+    return losses_of(objective, _outputs(model, list(batches)), words, torch.ones(words.shape)).squeeze(0)
 
 
 def same(a: dict[str, Tensor], b: dict[str, Tensor]) -> bool:
@@ -194,8 +195,8 @@ def test_the_gradient_is_clipped(task: Task, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Broken(Objective):
-    def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
-        loss: Tensor = outputs[0].sum((1, 2)) * float("nan")
+    def loss(self, outputs: Any, words: Tensor, present: Tensor, own: Any) -> Tensor:
+        loss: Tensor = outputs[0].sum() * float("nan")
         return loss
 
 
@@ -329,25 +330,25 @@ class Watched(NoiseRobustObjective):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self.compared = torch.zeros((), dtype=torch.int64)
+        self.compared, self.different = torch.zeros(2, len(self.w_e))
+        self.whole = torch.stack([self.w_e, self.w_t], 1)
 
     def prepare(self, models: Any, step: int, upcoming: Any) -> None:
         super().prepare(models, step, upcoming)
         c = self.config
-        if step == 0:
-            self.whole = [self.w_e.clone(), self.w_t.clone()]
-        elif step % c.update_every == 0:
+        if step and step % c.update_every == 0:
             for i, p in enumerate(models.read(self.corpus)):
                 w_e, w_t = label_weights(*split_joint(p), self.labels, c.tau, c.keep_minority)
-                self.whole[0][i], self.whole[1][i] = w_e * self.seen[i], w_t
+                self.whole[i] = torch.stack([w_e * self.seen[i], w_t])
 
-    def loss(self, outputs: Any, words: Tensor, present: Tensor) -> Tensor:
-        for mine, whole in zip((self.w_e, self.w_t), self.whole, strict=True):
-            assert torch.equal(mine.gather(1, words) * present, whole.gather(1, words) * present)
-        return super().loss(outputs, words, present)
+    def own(self) -> dict[str, Tensor]:
+        mine = {"whole": self.whole, "compared": self.compared, "different": self.different}
+        return {**super().own(), **mine}
 
-    def observe(self, outputs: Any, words: Tensor, present: Tensor) -> None:
-        self.compared += present.sum().long()
+    def observe(self, outputs: Any, words: Tensor, present: Tensor, own: Any) -> None:
+        own["compared"].add_(present.sum())
+        for mine, whole in zip((own["w_e"], own["w_t"]), own["whole"].unbind(), strict=True):
+            own["different"].add_(((mine[words] != whole[words]) * present).sum())
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -362,5 +363,6 @@ def test_reading_what_is_coming_is_reading_everything(task: Task, k: int) -> Non
     else:
         stack = Stack.of(models, torch.float32, CPU)
         stacked_loop.fit(stack, objective, Schedule(3, 3e-3), OPTIMISER, list(range(k)), description="")
-    assert int(objective.compared) == 3 * k * task.corpus.n_words
+    assert objective.compared.tolist() == [3 * task.corpus.n_words] * k
+    assert not objective.different.any()
     assert 0 < objective.w_t.mean() < 1

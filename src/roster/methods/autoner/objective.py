@@ -13,7 +13,7 @@ from roster.methods.autoner.labels import UNKNOWN, TieLabels
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
 from roster.training.losses import bce, wmean
-from roster.training.objective import Objective
+from roster.training.objective import Objective, Rows
 
 
 class TieOrBreakObjective(Objective):
@@ -32,7 +32,7 @@ class TieOrBreakObjective(Objective):
         arrays = (labels.gaps, labels.lengths, labels.allowed)
         self.gaps, self.lengths, self.allowed = (torch.from_numpy(x).to(corpus.device) for x in arrays)
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         ((after, before, first, last),) = outputs
         gaps, lengths, counted = self.gaps[words].long(), self.lengths[words], self.counted(words, present)
         tie = after.gather(-1, earlier(present, torch.ones_like(words))) + before
@@ -44,7 +44,7 @@ class TieOrBreakObjective(Objective):
 
 
 def earlier(present: Tensor, back: Tensor) -> Tensor:
-    """The places [K, n] of the words that come `back` words before those at each place of a batch.
+    """The places [..., n] of the words that come `back` words before those at each place of a batch.
 
     The words of a window stand in order; between them, where `present` is 0, may be places without a word.
 
@@ -55,5 +55,7 @@ def earlier(present: Tensor, back: Tensor) -> Tensor:
     here = present > 0
     number = here.long().cumsum(-1) - 1
     place = torch.zeros(*present.shape[:-1], n + 1, dtype=torch.long, device=present.device)
-    place.scatter_(-1, torch.where(here, number, n), torch.arange(n, device=present.device).expand_as(number))
+    place = place.scatter(
+        -1, torch.where(here, number, n), torch.arange(n, device=present.device).expand_as(number)
+    )
     return place.gather(-1, (number - back).clamp_min(0))

@@ -13,7 +13,7 @@ from roster.methods.bilstm_crf.head import CrfHead
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
 from roster.training.losses import wmean
-from roster.training.objective import Objective
+from roster.training.objective import Objective, Rows
 
 
 class ChainObjective(Objective):
@@ -35,11 +35,10 @@ class ChainObjective(Objective):
         self.row = torch.from_numpy(row).to(corpus.device)
         self.tags = torch.from_numpy(tags).to(corpus.device)
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
-        (emissions,) = outputs[0]  # one model: only the plain engine trains a CRF
-        (mine,) = words
-        rows = self.row[mine]
-        losses = self.model.negative_log_likelihood(emissions, rows, self.tags[mine])
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
+        (emissions,) = outputs
+        rows = self.row[words]
+        losses = self.model.negative_log_likelihood(emissions, rows, self.tags[words])
         begins = torch.cat([rows.new_ones(1, dtype=torch.bool), rows[1:] != rows[:-1]])
-        weight = self.gold.weight[mine[begins]]  # a chain is gold as a whole
-        return wmean(losses, weight).unsqueeze(0)
+        weight = self.gold.weight[words[begins]]  # a chain is gold as a whole
+        return wmean(losses, weight)

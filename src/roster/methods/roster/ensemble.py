@@ -13,7 +13,7 @@ from roster.methods.roster.head import split_joint
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
 from roster.training.losses import bce, kl, wmean
-from roster.training.objective import Objective
+from roster.training.objective import Objective, Rows
 
 
 def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
@@ -42,6 +42,6 @@ class DistillationObjective(Objective):
         e, r = split_joint(torch.from_numpy(y).to(corpus.device))
         self.e, self.r = self.gold.entities(e), self.gold.types(r)
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         ((b, z),) = outputs
         return distillation_loss(b, z, self.e[words], self.r[words], self.counted(words, present))

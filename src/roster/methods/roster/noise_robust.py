@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from roster.methods.roster.head import split_joint
@@ -18,7 +19,7 @@ from roster.methods.roster.settings import NoiseRobust
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
 from roster.training.losses import noise_robust_loss
-from roster.training.objective import Models, Objective, Upcoming, read_upcoming
+from roster.training.objective import Models, Objective, Rows, Upcoming, read_upcoming
 
 REPAIR_STEPS = 300
 """A model that is trained again gets at least so many steps."""
@@ -123,7 +124,7 @@ class NoiseRobustObjective(Objective):
         """Of each model since the last check: how many of these were in its batches, and the sum of their
         e."""
         types = int(labels.max(initial=0))
-        self.typed = torch.zeros(2, len(seeds), max(1, types), device=corpus.device)
+        self.typed = torch.zeros(len(seeds), 2, max(1, types), device=corpus.device)
         """The same by type: how many entity words it was taught, and how many of them had the right type."""
         self.switches = torch.full((len(seeds), 2 * CHECKS), -1.0, device=corpus.device)
         """Of each model the steps at which it went on to GCE, or back, at most one a check; then -1."""
@@ -161,7 +162,7 @@ class NoiseRobustObjective(Objective):
     def _check(self, step: int) -> None:
         """Decides exponent and O weight of each model by what it recognised since the last check."""
         c = self.config
-        accuracy = type_accuracy(*self.typed)
+        accuracy = type_accuracy(*self.typed.unbind(1))
         for member, (count, total) in enumerate(self.tally.tolist()):
             plain = step < c.plain * self.steps
             if step >= self.last_plain or (not plain and accuracy[member] >= TYPED):
@@ -185,23 +186,28 @@ class NoiseRobustObjective(Objective):
             self.q[member] = q
             self.switches[member, int((self.switches[member] >= 0).sum())] = step
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         ((b, z),) = outputs
         counted = self.counted(words, present)
-        w_e, w_t = (w.gather(1, words) * counted for w in (self.w_e, self.w_t))
         labels = self.labels[words]
-        w_e = w_e * torch.where(labels > 0, 1.0, self.o_weight)
-        return noise_robust_loss(b, z, labels, w_e, w_t, self.q, self.q_types)
+        w_e = own["w_e"][words] * counted * torch.where(labels > 0, 1.0, own["o_weight"])
+        w_t = own["w_t"][words] * counted
+        return noise_robust_loss(b, z, labels, w_e, w_t, own["q"], own["q_types"])
 
-    def observe(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> None:
+    def observe(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> None:
         """Counts the entity words of the batch that are recognised, and those that have the right type."""
         ((b, z),) = outputs
         labels = self.labels[words]
-        judged, taught = (w.gather(1, words) * present for w in (self.judged, self.learned))
+        judged, taught = (own[name][words] * present for name in ("judged", "learned"))
         right = taught * (z.argmax(-1) + 1 == labels)
-        self.tally += torch.stack([judged.sum(1), (judged * b.sigmoid()).sum(1)], 1)
-        for counts, weights in zip(self.typed, (taught, right), strict=True):
-            counts.scatter_add_(1, (labels - 1).clamp_min(0), weights)
+        own["tally"].add_(torch.stack([judged.sum(), (judged * b.sigmoid()).sum()]))
+        by_type = F.one_hot((labels - 1).clamp_min(0), own["typed"].shape[-1]).float()
+        own["typed"].add_(torch.stack([taught @ by_type, right @ by_type]))
+
+    def own(self) -> dict[str, Tensor]:
+        return {"w_e": self.w_e, "w_t": self.w_t, "judged": self.judged, "learned": self.learned, "q": self.q,
+                "q_types": self.q_types, "o_weight": self.o_weight, "tally": self.tally,
+                "typed": self.typed}  # fmt: skip
 
     def transform_inputs(self, ids: Tensor) -> Tensor:
         return self.mask(ids)

@@ -14,7 +14,7 @@ from roster.methods.roster.settings import SelfTraining
 from roster.model.batches import DeviceCorpus
 from roster.training.gold import Gold
 from roster.training.losses import bce, kl, soft_labels, wmean
-from roster.training.objective import Models, Objective, Upcoming, read_upcoming
+from roster.training.objective import Models, Objective, Rows, Upcoming, read_upcoming
 
 
 def self_training_loss(
@@ -88,7 +88,7 @@ class SelfTrainingObjective(Objective):
     def inputs(self) -> list[DeviceCorpus]:
         return [self.corpus] if self.augmented is None else [self.corpus, self.augmented]
 
-    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor) -> Tensor:
+    def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         assert self.s is not None
         assert self.e is not None
         b, z = outputs[0]

@@ -27,6 +27,7 @@ from roster.model.decoding import decode
 from roster.model.folder import load_model
 from roster.scores import evaluate_sentences
 from roster.training.loop import PlainModels
+from roster.training.objective import losses_of
 
 CPU = torch.device("cpu")
 
@@ -82,7 +83,7 @@ def test_the_loss_is_its_definition(case: tuple[TieLabels, list[int], np.random.
     objective = TieOrBreakObjective(Corpus(n), labels)  # type: ignore[arg-type]
     words = torch.arange(n).unsqueeze(0)
     packed = tuple(torch.from_numpy(x).unsqueeze(0) for x in outputs)
-    found = objective.loss([packed], words, torch.ones(1, n).double())
+    found = losses_of(objective, [packed], words, torch.ones(1, n).double())
     assert found.shape == (1,)
     assert found.item() == pytest.approx(by_hand(labels, outputs), rel=1e-9)
 
@@ -96,7 +97,9 @@ def test_the_loss_is_its_definition(case: tuple[TieLabels, list[int], np.random.
         spread = torch.randn(1, 2 * n, *x.shape[2:]).double()
         spread[0, places] = x[0]
         wide.append(spread)
-    assert objective.loss([tuple(wide)], wide_words, here).item() == pytest.approx(found.item(), rel=1e-9)
+    assert losses_of(objective, [tuple(wide)], wide_words, here).item() == pytest.approx(
+        found.item(), rel=1e-9
+    )
 
 
 @given(batches())
@@ -109,7 +112,7 @@ def test_the_target_is_fixed(case: tuple[TieLabels, list[int], np.random.Generat
     arrays = [generator.normal(size=n), generator.normal(size=n), *generator.normal(size=(2, n, 4))]
     tensors = tuple(torch.from_numpy(x).unsqueeze(0).requires_grad_() for x in arrays)
     objective = TieOrBreakObjective(Corpus(n), labels)  # type: ignore[arg-type]
-    objective.loss([tensors], torch.arange(n).unsqueeze(0), torch.ones(1, n).double()).sum().backward()
+    losses_of(objective, [tensors], torch.arange(n).unsqueeze(0), torch.ones(1, n).double()).sum().backward()
     expected = np.zeros((n, 4))
     for i in ends:
         e = np.exp(arrays[2][i - labels.lengths[i] + 1] + arrays[3][i])

@@ -38,7 +38,7 @@ from roster.model.decoding import bio_classes
 from roster.model.folder import load_model
 from roster.scores import evaluate_sentences
 from roster.training.loop import PlainModels, fit
-from roster.training.objective import Checkpoint, Schedule, Sgd
+from roster.training.objective import Checkpoint, Schedule, Sgd, losses_of
 from roster.training.task import Task
 
 CPU = torch.device("cpu")
@@ -91,7 +91,7 @@ def test_the_loss_is_the_mean_over_sentences(task: Task) -> None:
     objective = chain_objective(task, model)
     (batch,) = task.corpus.batches([np.array([5, 0, 17])])
     words = batch.words.unsqueeze(0)
-    loss = objective.loss([model(batch).unsqueeze(0)], words, torch.ones(words.shape))
+    loss = losses_of(objective, [model(batch).unsqueeze(0)], words, torch.ones(words.shape))
     expected = []
     for row in (5, 0, 17):
         (one,) = task.corpus.batches([np.array([row])])

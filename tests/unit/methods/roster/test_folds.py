@@ -19,6 +19,7 @@ from roster.methods.roster.folds import FEWEST_NAMES, FOLDS, NONE, Folds, make_f
 from roster.methods.roster.masking import input_mask
 from roster.methods.roster.noise_robust import NoiseRobustObjective
 from roster.methods.roster.settings import NoiseRobust
+from roster.training.objective import losses_of
 from roster.training.task import Task
 
 TYPES = ("PER", "LOC")
@@ -197,7 +198,7 @@ def test_words_held_out_are_in_no_loss(tiny: Path) -> None:
     b = torch.randn(2, n, generator=torch.Generator().manual_seed(0)).requires_grad_()
     z = torch.zeros(2, n, 2, requires_grad=True)
     words = torch.arange(n).expand(2, n)
-    objective.loss([(b, z)], words, torch.ones(2, n)).sum().backward()
+    losses_of(objective, [(b, z)], words, torch.ones(2, n)).sum().backward()
     assert b.grad is not None
     assert z.grad is not None
     out = torch.from_numpy(held_out)

@@ -34,7 +34,7 @@ from roster.model.decoding import io_classes
 from roster.model.reading import read_probabilities
 from roster.training.loop import PlainModels, fit
 from roster.training.losses import noise_robust_loss
-from roster.training.objective import Schedule
+from roster.training.objective import Schedule, losses_of, observe
 from roster.training.task import Task
 
 CPU = torch.device("cpu")
@@ -86,8 +86,8 @@ def test_models_in_step_are_as_models_alone(task: Task) -> None:
     for member in range(3):
         alone, one = objective_of(task, (member,), **options), slice(member, member + 1)
         alone.prepare(Says(p[one]), 5, everything)  # type: ignore[arg-type]
-        losses.append(alone.loss([(b[one], z[one])], words[one], torch.ones(1, 50)))
-    found = together.loss([(b, z)], words, torch.ones(3, 50))
+        losses.append(losses_of(alone, [(b[one], z[one])], words[one], torch.ones(1, 50)))
+    found = losses_of(together, [(b, z)], words, torch.ones(3, 50))
     torch.testing.assert_close(found, torch.cat(losses))
     assert len({round(x, 3) for x in found.tolist()}) == 3
 
@@ -103,7 +103,7 @@ def seen(objective: NoiseRobustObjective, *e: float, types_right: float = 1.0) -
     right = torch.nn.functional.one_hot((objective.labels - 1).clamp_min(0), 2).float()
     cut = (torch.arange(n) % 100) < 100 * types_right
     z = torch.where(cut.unsqueeze(1), right, 1 - right).expand(k, n, 2)
-    objective.observe([(b, z)], torch.arange(n).expand(k, n), torch.ones(k, n))
+    observe(objective, [(b, z)], torch.arange(n).expand(k, n), torch.ones(k, n))
 
 
 def check(objective: NoiseRobustObjective, step: int, *e: float, **more: float) -> None:
@@ -169,7 +169,7 @@ def test_cross_entropy_on_a_model_is_not_gce(task: Task) -> None:
     generator = torch.Generator().manual_seed(0)
     b, z = torch.randn(2, n, generator=generator), torch.randn(2, n, 2, generator=generator)
     words, present = torch.arange(n).expand(2, n), torch.ones(2, n)
-    found = objective.loss([(b, z)], words, present)
+    found = losses_of(objective, [(b, z)], words, present)
     wanted = [
         noise_robust_loss(b[i], z[i], objective.labels, torch.ones(n), objective.learned[i], q, 0.6)
         for i, q in enumerate((0.0, 0.6))
@@ -202,7 +202,7 @@ def test_the_weight_is_that_of_o_words_alone(task: Task) -> None:
 
     def slopes() -> Tensor:
         b = torch.zeros(1, n, requires_grad=True)
-        objective.loss([(b, torch.zeros(1, n, 2))], words, present).sum().backward()
+        losses_of(objective, [(b, torch.zeros(1, n, 2))], words, present).sum().backward()
         assert b.grad is not None
         return b.grad[0]
 
@@ -234,7 +234,7 @@ def test_a_model_is_judged_by_the_words_held_out_of_it(task: Task) -> None:
     n = task.corpus.n_words
     b = torch.where(out, logit(0.05), logit(0.95)).expand(3, n)
     late = 30 * objective.check_every
-    objective.observe([(b, torch.zeros(3, n, 2))], torch.arange(n).expand(3, n), torch.ones(3, n))
+    observe(objective, [(b, torch.zeros(3, n, 2))], torch.arange(n).expand(3, n), torch.ones(3, n))
     objective.prepare(Says(torch.zeros(0)), late, everything)  # type: ignore[arg-type]
     assert objective.robust.tolist() == [False, False, True]
 
@@ -247,7 +247,7 @@ def test_words_held_out_have_no_gradient_even_when_labels_come_back(task: Task) 
     n = task.corpus.n_words
     b = torch.zeros(3, n, requires_grad=True)
     z = torch.randn(3, n, 2, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    objective.loss([(b, z)], torch.arange(n).expand(3, n), torch.ones(3, n)).sum().backward()
+    losses_of(objective, [(b, z)], torch.arange(n).expand(3, n), torch.ones(3, n)).sum().backward()
     assert b.grad is not None
     assert z.grad is not None
     out = torch.from_numpy(mask)
@@ -262,7 +262,7 @@ def test_padding_is_not_judged(task: Task) -> None:
     n = task.corpus.n_words
     b = torch.where(torch.arange(n) < 50, logit(0.9), logit(0.1)).unsqueeze(0)
     present = (torch.arange(n) < 50).float().unsqueeze(0)
-    objective.observe([(b, torch.zeros(1, n, 2))], torch.arange(n).unsqueeze(0), present)
+    observe(objective, [(b, torch.zeros(1, n, 2))], torch.arange(n).unsqueeze(0), present)
     count, total = objective.tally[0].tolist()
     assert count == int((objective.labels[:50] > 0).sum())
     assert total / count == pytest.approx(0.9)
@@ -342,7 +342,9 @@ def test_state_and_back(task: Task) -> None:
             assert not torch.equal(tensor, fresh), name
     words, present = torch.arange(n).expand(2, n), torch.ones(2, n)
     b, z = torch.randn(2, n), torch.randn(2, n, 2)
-    assert torch.equal(objective.loss([(b, z)], words, present), other.loss([(b, z)], words, present))
+    assert torch.equal(
+        losses_of(objective, [(b, z)], words, present), losses_of(other, [(b, z)], words, present)
+    )
     for one in (objective, other):
         one.prepare(Says(p), 31 * every, everything)  # type: ignore[arg-type]
     assert torch.equal(objective.q, other.q)
@@ -360,7 +362,7 @@ def test_without_repair_and_balance_it_is_the_papers_objective(q: float, task: T
         p = torch.from_numpy(generator.dirichlet([2.0, 0.5, 0.5], size=(2, n)).astype(np.float32))
         objective.prepare(Says(p), step, everything)  # type: ignore[arg-type]
         b, z = torch.full((2, n), -6.0), torch.zeros(2, n, 2)
-        found = objective.loss([(b, z)], words, present)
+        found = losses_of(objective, [(b, z)], words, present)
         for member in range(2):
             w_e, w_t = objective.seen[member], objective.learned[member]
             if step:
