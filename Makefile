@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test test-min lint format clean
 
 setup: $(VENV)/.ready
 
@@ -19,6 +19,17 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
+# The lowest versions that pyproject.toml claims, in an environment of their own; the fast tests only.
+test-min: $(VENV)-min/.ready
+	$(VENV)-min/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile tests/unit
+
+$(VENV)-min/.ready: pyproject.toml constraints-min.txt
+	$(PYTHON) -m venv $(VENV)-min
+	$(VENV)-min/bin/pip install --quiet --disable-pip-version-check -c constraints-min.txt torch
+	$(VENV)-min/bin/pip install --quiet --disable-pip-version-check -c constraints-min.txt -e '.[all,bench]' \
+		pytest pytest-xdist hypothesis seqeval pandas datasets oxigraph
+	@touch $@
+
 lint: setup
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
@@ -30,4 +41,4 @@ format: setup
 	$(BIN)/ruff format src tests benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min build dist .pytest_cache .mypy_cache .ruff_cache

@@ -11,21 +11,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from roster.api import (
-        Dataset,
-        Entity,
-        Recogniser,
-        Sentence,
-        Span,
-        evaluate,
-        export,
-        label,
-        load,
-        pretrain,
-        read,
-        train,
-        write,
-    )
+    from roster.api.data import convert
+    from roster.api.labelling import label
+    from roster.api.recognition import evaluate, export, predict, predict_file
+    from roster.api.training import effective_config, pretrain, train
+    from roster.corpus.dataset import Dataset
+    from roster.corpus.io import read, write
+    from roster.corpus.sentence import Sentence, Span
+    from roster.infer.recogniser import Entity, Recogniser, load
+    from roster.log import show_log
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,21 +28,43 @@ __all__ = [
     "Recogniser",
     "Sentence",
     "Span",
+    "convert",
+    "effective_config",
     "evaluate",
     "export",
     "label",
     "load",
+    "predict",
+    "predict_file",
     "pretrain",
     "read",
+    "show_log",
     "train",
     "write",
 ]
+_MODULES = {
+    "api.data": ("convert",),
+    "api.labelling": ("label",),
+    "api.recognition": ("evaluate", "export", "predict", "predict_file"),
+    "api.training": ("effective_config", "pretrain", "train"),
+    "corpus.dataset": ("Dataset",),
+    "corpus.io": ("read", "write"),
+    "corpus.sentence": ("Sentence", "Span"),
+    "infer.recogniser": ("Entity", "Recogniser", "load"),
+    "log": ("show_log",),
+}
+"""Where each name is defined."""
 
 
 def __getattr__(name: str) -> Any:
-    """torch and transformers are imported when something is asked of them, not by `import roster`."""
-    if name in __all__:
-        from importlib import import_module
+    """Modules are imported when a name of theirs is first used: torch and transformers take seconds."""
+    for module, names in _MODULES.items():
+        if name in names:
+            from importlib import import_module
 
-        return getattr(import_module("roster.api"), name)
+            return getattr(import_module(f"roster.{module}"), name)
     raise AttributeError(f"module 'roster' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

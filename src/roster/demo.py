@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -15,6 +15,7 @@ from roster.distant.labels import Labels
 from roster.distant.settings import load_settings
 from roster.files import write_json, write_text
 from roster.infer.recogniser import load
+from roster.log import LOGGER
 from roster.methods.request import load_request
 from roster.methods.train import train
 from roster.scores import Evaluation, evaluate_sentences
@@ -46,17 +47,16 @@ class Demo:
     folder: Path
 
 
-def run_demo(folder: str | Path, *, seed: int = 30, log: Callable[[str], None] | None = None) -> Demo:
+def run_demo(folder: str | Path, *, seed: int = 30) -> Demo:
     """Labels the sample, trains plain fine-tuning and RoSTER on it, scores both and the dictionary itself."""
     folder = Path(folder)
-    say = log or (lambda line: None)
     sample = resources.files("roster") / "sample"
     with resources.as_file(sample) as source:
         settings = load_settings(dictionaries=[source / "dictionary.tsv"], policy=PLAIN, conflicts=FIRST)
         news = list(Labels(lambda: read(source / "news.txt", "text"), settings))
         gold = list(read(source / "gold.jsonl", "jsonl"))
         distant = list(Labels(lambda: gold, settings))
-    say(
+    LOGGER.info(
         f"labelled {len(news)} sentences with the dictionary: "
         f"{sum(len(s.spans or ()) for s in news)} names found"
     )
@@ -68,8 +68,8 @@ def run_demo(folder: str | Path, *, seed: int = 30, log: Callable[[str], None] |
         overrides: dict[str, Any] = {"method": method, "seed": seed, **QUICK[method]}
         asked = load_request(overrides=overrides)
         run = folder / f"{method}-seed-{seed}"
-        say(f"training {method}; the run is in {run}")
-        train(load_dataset(data), run, asked, report={"gold": gold}, log=log)
+        LOGGER.info(f"training {method}; the run is in {run}")
+        train(load_dataset(data), run, asked, report={"gold": gold}, log=LOGGER.info)
         found = [one.sentence for one in load(run).find(gold)]
         scores[method] = evaluate_sentences(found, gold)
     write(folder / "predictions.jsonl", found)

@@ -1,4 +1,4 @@
-"""Errors that a person can act on: what is wrong, where, and what to do about it."""
+"""Errors that the user can correct; their messages say what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from os import PathLike
 
 
 class RosterError(Exception):
-    """A mistake in what the user gave us. The command line prints it and exits with 2."""
+    """An error in the input or in an argument. The command line prints it and exits with 2."""
 
 
 class ConfigError(RosterError):

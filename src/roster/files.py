@@ -1,4 +1,4 @@
-"""Files that are either whole or not there, and fingerprints of what was read."""
+"""Atomic writing of files and folders, locks, and fingerprints of content."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def refuse_input(output: str | Path, inputs: Iterable[str | Path]) -> None:
 def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
     """Fill a temporary folder beside `path`, then rename it there; an older folder is replaced.
 
-    With `first`, a folder that is there by then stays, and this one is dropped: of several processes that
-    make the same thing, one wins, and none finds its folder gone.
+    With `first`, a folder that exists by then is kept and the new one discarded, so that several processes
+    may make the same folder at the same time.
     """
     path = Path(path)
     try:
@@ -106,7 +106,7 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
             try:
                 part.rename(path)
             except OSError:
-                if not path.is_dir():  # else another process was faster
+                if not path.is_dir():  # else another process made it first
                     raise
         elif path.exists():
             old = part.with_suffix(".old")
@@ -130,7 +130,7 @@ def lock(path: Path, in_use: str) -> BaseFileLock:
 
     Raises RunError with the message `in_use` if another process holds it.
     """
-    from filelock import FileLock, Timeout  # not needed by most commands, and slow to import
+    from filelock import FileLock, Timeout  # slow to import, and most commands do not need it
 
     held = FileLock(path, mode=0o644)
     try:
@@ -150,9 +150,9 @@ def lock_folder(folder: Path, doing: str) -> BaseFileLock:
 
 
 def check_same(marker: Path, made_from: Mapping[str, Any], what: str, words: Mapping[str, str]) -> None:
-    """Refuses to go on in a folder whose `marker` says that it was made from something else.
+    """Raises RunError if the `marker` of a folder shows that it was made from other inputs.
 
-    `words` says of each part of `made_from` how a folder was made in which it differs.
+    `words` has for each part of `made_from` the words for a folder in which that part differs.
     """
     before = read_object(marker)
     different = [name for name, value in made_from.items() if before.get(name) != value]

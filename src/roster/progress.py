@@ -1,7 +1,8 @@
-"""What a person sees while something takes long: bars on a terminal, one line a stage in the log."""
+"""Progress bars, and the time and memory that stages take."""
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
+
+from roster.log import LOGGER
 
 try:
     import resource
@@ -40,7 +43,7 @@ def bar(
             total=total,
             initial=initial,
             unit=f" {unit}",
-            dynamic_ncols=True,
+            **_width(),
             leave=False,
             delay=0.5,
         )
@@ -58,16 +61,25 @@ def bar(
     )
 
 
+def _width() -> dict[str, Any]:
+    """The width of the terminal, or 80 where it has none set: tqdm shows nothing at a width of 0."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return {"dynamic_ncols": True} if columns else {"ncols": 80}
+
+
 class _LineBar(tqdm):
-    monitor_interval = 0  # its thread would not survive a fork
+    monitor_interval = 0  # its thread would not exist in a forked process
 
 
 class _Lines:
-    """A file that takes each state of a bar, which overwrites the one before, as a line of its own."""
+    """A file for `tqdm` that logs each state of a bar as a line, instead of overwriting the one before."""
 
     def write(self, text: str) -> int:
         if line := text.strip():
-            say_to_stderr(line)
+            LOGGER.info(line)
         return len(text)
 
     def flush(self) -> None:
@@ -75,7 +87,7 @@ class _Lines:
 
 
 def process_memory(field: str, process: str = "self") -> int:
-    """A size in bytes that the kernel knows of a process, such as `VmRSS`; 0 where it does not say."""
+    """A field of /proc/PROCESS/status such as `VmRSS`, in bytes; 0 if there is none."""
     try:
         status = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace")
     except OSError:
@@ -87,11 +99,11 @@ def process_memory(field: str, process: str = "self") -> int:
 def peak_memory() -> dict[str, int]:
     """The most memory this process has held so far, in bytes: main memory, and the GPU's if one is used.
 
-    Windows does not tell: there `peak_memory` is missing.
+    On Windows it cannot be read, and `peak_memory` is missing.
     """
     scale = 1 if sys.platform == "darwin" else 1024
     # Linux hands `ru_maxrss` on from a process to the program it starts, so a small child of a large parent
-    # would seem large; `VmHWM` begins anew with the program.
+    # would have the peak of its parent; `VmHWM` is reset when a program starts.
     most = process_memory("VmHWM")
     if not most and resource is not None:
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
@@ -104,7 +116,7 @@ def peak_memory() -> dict[str, int]:
 
 @dataclass
 class Stage:
-    """What one stage cost, filled when it ends."""
+    """Time and memory of one stage, set when the stage ends."""
 
     name: str
     facts: dict[str, Any] = field(default_factory=dict)

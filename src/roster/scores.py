@@ -1,4 +1,4 @@
-"""Strict entity scores: a span counts when both its borders and its type are right.
+"""Strict entity scores: a span is correct if both its boundaries and its type are.
 
     precision = right / predicted      recall = right / gold      F1 = 2 P R / (P + R)
 

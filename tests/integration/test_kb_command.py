@@ -192,7 +192,7 @@ def test_build_options(roster: Any, tmp_path: Path) -> None:
     assert not (tmp_path / "kb").exists()
     done = roster("kb", "build", tmp_path / "d.nt", "-o", tmp_path / "kb", "--skip-broken")
     assert (done.code, " 1 triples in " in done.out) == (0, True)
-    assert done.err.startswith(f"1 broken lines were passed over, first {tmp_path / 'd.nt'}, line 2: ")
+    assert done.err.startswith(f"1 broken lines were skipped, first {tmp_path / 'd.nt'}, line 2: ")
     done = roster("kb", "build", tmp_path / "d.nt", "-o", tmp_path / "kb", "--skip-broken", "--all")
     assert done.code == 2
     assert "--force replaces it" in done.err

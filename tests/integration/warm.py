@@ -35,7 +35,8 @@ def serve() -> None:
     import transformers.models.auto.tokenization_auto
     import transformers.models.bert.modeling_bert  # noqa: F401
 
-    import roster.api
+    import roster.api.recognition
+    import roster.infer.recogniser
     import roster.methods.train  # noqa: F401
     from roster.cli.main import entry
 

@@ -21,9 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from roster.demo import marked, run_demo, table
-    from roster.progress import say_to_stderr
 
-    demo = run_demo(args.output, seed=args.seed, log=say_to_stderr)
+    demo = run_demo(args.output, seed=args.seed)
     print(f"\n{table(demo.scores)}\n\nWhere RoSTER corrected the dictionary it learned from:")
     for c in demo.corrected[:5]:
         print(f"\n  dictionary  {marked(c.distant)}\n  RoSTER      {marked(c.found)}")

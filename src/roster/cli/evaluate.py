@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
-from roster.corpus.io import FORMATS, read
-from roster.scores import Evaluation, evaluate_sentences
+from roster.corpus.io import FORMATS
 
 HELP = """\
-Strict entity precision, recall and F1: a span counts when its borders and its type are right.
+Strict entity precision, recall and F1: a span is correct if its boundaries and its type are.
 The first argument is a model (or run) folder, or a file with predicted labels in any format.
 """
 EXAMPLE = "roster evaluate runs/news/model test.conll --json"
@@ -26,16 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    scores = _scores(args)
+    from roster.api.recognition import evaluate
+
+    scores = evaluate(args.predicted, args.gold, format=args.format, split=args.split)
     print(json.dumps(scores.as_dict(), indent=2) if args.json else scores.table())
     return 0
-
-
-def _scores(args: argparse.Namespace) -> Evaluation:
-    if any((Path(args.predicted) / part).is_file() for part in ("roster.json", "model/roster.json")):
-        from roster.api import evaluate
-
-        return evaluate(args.predicted, args.gold, format=args.format, split=args.split)
-    # Two label files need neither torch nor a model.
-    both = [read(path, args.format, split=args.split) for path in (args.predicted, args.gold)]
-    return evaluate_sentences(*both)

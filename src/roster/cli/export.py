@@ -10,8 +10,8 @@ from roster.corpus.io import FORMATS
 HELP = """\
 Write a model as ONNX, in a folder that predict and evaluate take like any other; ONNX Runtime then reads
 it on the CPU, without torch. With --int8 its weights have eight bits: a quarter of the size, and twice
-the speed or more. In the end both are compared: logits, classes, speed and, with --gold, scores. Where
-float32 does not give the same, nothing is left behind.
+the speed or more. Finally both are compared: logits, classes, speed and, with --gold, scores. If the
+float32 export gives other results than the model, nothing is written.
 """
 EXAMPLE = "roster export runs/news/model --int8 -o news-int8 --gold test.conll"
 
@@ -26,19 +26,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.api import export
+    from roster.api.recognition import export
     from roster.infer.parity import ParityError
-    from roster.progress import say_to_stderr
+    from roster.log import LOGGER
 
     try:
-        parity = export(
-            args.model, args.output, int8=args.int8, gold=args.gold, format=args.format, log=say_to_stderr
-        )
+        parity = export(args.model, args.output, int8=args.int8, gold=args.gold, format=args.format)
     except ParityError as error:
         if args.debug:
             raise
         print(f"roster: {error}", file=sys.stderr)
         return 1
     print(parity.table())
-    say_to_stderr(f"the export is in {args.output}; try: roster predict {args.output} FILE")
+    LOGGER.info(f"the export is in {args.output}; try: roster predict {args.output} FILE")
     return 0

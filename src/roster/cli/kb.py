@@ -1,4 +1,4 @@
-"""`roster kb`: an embedded knowledge base, or a SPARQL endpoint, asked for names."""
+"""`roster kb`: builds and queries an embedded knowledge base, or queries a SPARQL endpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roster.distant.kb.store import build
 from roster.errors import RosterError
 from roster.files import refuse_input
 
-HELP = """Build a knowledge base from a dump, and ask it, or a SPARQL endpoint, for names and their types.
+HELP = """Build a knowledge base from a dump; query it, or a SPARQL endpoint, for names and their types.
 
 A class map says which classes make which entity type. Two for Wikidata are built in: conll
 (PER, LOC, ORG, MISC) and ontonotes; --classes takes a TOML file of your own."""
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = action("build", "make a store from dumps of a knowledge base",
                  "roster kb build latest-all.json.gz -o wikidata.kb")  # fmt: skip
     sub.add_argument("files", metavar="FILE", nargs="+", help=f"dump: {FORMATS}; .json is Wikidata's")
-    sub.add_argument("-o", "--output", metavar="STORE", required=True, help="folder to make")
+    sub.add_argument("-o", "--output", metavar="STORE", required=True, help="folder to create")
     sub.add_argument(
         "--all",
         action="store_true",
@@ -103,7 +103,7 @@ def _build(args: argparse.Namespace) -> int:
         f"{built.triples} triples in {built.seconds:.1f} s"
     )
     if built.broken:
-        print(f"{built.broken} broken lines were passed over, first {built.first_broken}", file=sys.stderr)
+        print(f"{built.broken} broken lines were skipped, first {built.first_broken}", file=sys.stderr)
     return 0
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roster.corpus.io import FORMATS, read
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
 HELP = """\
 Distant labels: finds the names of dictionaries, patterns and a knowledge base in a corpus. DATASET is a
-folder that `roster train` takes (train.jsonl, types.txt), or a file of any format. Beside the labels lies
-where each of them comes from, and a report.
+folder that `roster train` takes (train.jsonl, types.txt), or a file of any format. The source of each
+label and a report are written beside the labels.
 
 Names are matched by words. In which case a name may match is decided for each type, by how the dictionary
 lists its names and how the text writes them: "Apple" the company is not found in "an apple a day", asthma is
@@ -36,7 +35,7 @@ roster label news.txt --dictionary people.tsv places.tsv -o data
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("corpus", metavar="CORPUS", help="text to label: a file or folder of any format")
     parser.add_argument("-o", "--output", metavar="DATASET", required=True, help="folder or file to write")
-    what = parser.add_argument_group("what to label with")
+    what = parser.add_argument_group("sources of labels")
     what.add_argument(
         "--dictionary",
         metavar="FILE",
@@ -49,13 +48,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dictionary-format",
         metavar="NAME",
         choices=DICTIONARY_FORMATS,
-        help=f"{', '.join(DICTIONARY_FORMATS)}, where the guess is wrong",
+        help=f"{', '.join(DICTIONARY_FORMATS)}, if it is not recognised",
     )
     what.add_argument(
-        "--in-order", action="store_true", help="where dictionaries disagree, the one given first is right"
+        "--in-order",
+        action="store_true",
+        help="if dictionaries disagree on a name, use the type from the one given first",
     )
     what.add_argument(
-        "--skip-broken", action="store_true", help="pass over lines of a dictionary that cannot be read"
+        "--skip-broken", action="store_true", help="skip lines of a dictionary that cannot be read"
     )
     what.add_argument(
         "--patterns",
@@ -76,11 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--candidates",
         metavar="BY",
-        help="what the knowledge base is asked: rules (default), or a spaCy pipeline",
+        help="how phrases for the knowledge base are found: rules (default), or a spaCy pipeline",
     )
-    how = parser.add_argument_group("how")
+    how = parser.add_argument_group("matching")
     how.add_argument(
-        "--config", metavar="FILE", help="TOML file with all of this, and policies for each type"
+        "--config", metavar="FILE", help="TOML file with these options, and policies for each type"
     )
     how.add_argument(
         "--case",
@@ -93,19 +94,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="labels for the dictionary's types: 'ORG.*=ORG' 'MISC.film=' (empty: not wanted)",
+        help="map types of the dictionary to labels: 'ORG.*=ORG'; an empty label drops a type: 'MISC.film='",
     )
     how.add_argument(
         "--ambiguous",
         choices=("drop", "all", "first", "document"),
-        help="a name with several types: no label (default), all, the first, as its document says",
+        help="a name with several types: no label (default), all types, the first by alphabet, "
+        "or that of the document's other labels",
     )
     how.add_argument(
         "--overlap",
         choices=("longest", "squares"),
         help="longest name first (default), or AutoNER's largest sum of squared lengths",
     )
-    data = parser.add_argument_group("data")
+    data = parser.add_argument_group("input and output")
     data.add_argument(
         "--gold", metavar="FILE", help="the same sentences with true labels: adds precision and recall"
     )
@@ -117,12 +119,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     data.add_argument("--split", metavar="NAME", help="which split of a folder to read, such as train")
     data.add_argument(
-        "--to", metavar="NAME", choices=FORMATS, help="format to write, where the name does not say it"
+        "--to", metavar="NAME", choices=FORMATS, help="format to write, if the name does not tell it"
     )
     data.add_argument("--scheme", choices=SCHEMES, default="BIO", help="tags to write (default: BIO)")
     data.add_argument("--no-provenance", action="store_true", help="do not write where each label comes from")
     data.add_argument("--json", action="store_true", help="print the report as one JSON object")
-    run = parser.add_argument_group("run")
+    run = parser.add_argument_group("execution")
     run.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
     run.add_argument(
         "--cache",
@@ -130,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where compiled dictionaries and answers are kept "
         "(default: ROSTER_CACHE, else the user's cache folder)",
     )
-    run.add_argument("--no-cache", action="store_true", help="compile anew, keep nothing")
+    run.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -158,40 +160,41 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> int:
+    from roster.api.labelling import label
     from roster.distant.compiling.cache import default_cache
-    from roster.distant.labels import Labels
     from roster.distant.output.target import Target
-    from roster.progress import say_to_stderr
+    from roster.log import LOGGER
 
     if args.workers is not None and args.workers < 1:
         raise ConfigError(f"--workers must be at least 1, not {args.workers}")
     settings = settings_of(args)
     given = [args.corpus, args.gold, args.config, *(source.path for source in settings.sources)]
     target = Target(args.output, args.to, inputs=[path for path in given if path])
-    labels = Labels(
-        lambda: read(args.corpus, args.format, split=args.split, labels="none"),
-        settings,
-        cache=None if args.no_cache else Path(args.cache) if args.cache else default_cache(),
+    labels = label(
+        args.corpus,
+        config=settings,
+        format=args.format,
+        split=args.split,
+        cache=None if args.no_cache else args.cache or default_cache(),
         workers=args.workers or os.cpu_count() or 1,
-        log=say_to_stderr,
     )
     gold = read(args.gold, labels="true") if args.gold else None
     try:
         dead = labels.save(target, args.scheme, provenance=not args.no_provenance, gold=gold)
     except DataError as error:
-        # Two files that do not fit together, or a corpus without words: say which.
+        # The error names the file: two files that do not correspond, or a corpus without words.
         raise error if error.path else DataError(str(error), path=args.gold or args.corpus) from error
     report = labels.report
     print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if args.json else report.text())
-    say_to_stderr(f"\nlabels: {target.file}   report: {target.report}")
+    LOGGER.info(f"\nlabels: {target.file}   report: {target.report}")
     if not args.no_provenance:
-        say_to_stderr(f"where each label comes from: {target.provenance}")
+        LOGGER.info(f"where each label comes from: {target.provenance}")
     if dead:
-        say_to_stderr(f"entries that can match nothing: {target.dead}")
+        LOGGER.info(f"entries that can match nothing: {target.dead}")
     for warning in report.warnings:
-        say_to_stderr(f"warning: {warning}")
+        LOGGER.warning(warning)
     if target.folder and report.labels:
-        say_to_stderr(f"Next: roster train {target.path} -o run")
+        LOGGER.info(f"Next: roster train {target.path} -o run")
     return 0
 
 

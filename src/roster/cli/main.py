@@ -13,6 +13,7 @@ from typing import NoReturn
 
 import roster
 from roster.errors import RosterError
+from roster.log import log_to_stderr
 
 COMMANDS = {
     "demo": "the whole chain on the bundled sample, in minutes on two CPU cores",
@@ -23,7 +24,7 @@ COMMANDS = {
     "export": "write a model as ONNX, for the CPU, and compare the two",
     "pretrain": "train a backbone on plain text, from random weights, another backbone or a teacher",
     "convert": "change the format of labelled data",
-    "kb": "build and ask an embedded knowledge base, or ask a SPARQL endpoint",
+    "kb": "build and query an embedded knowledge base, or query a SPARQL endpoint",
     "benchmark": "the experiments of the paper: tables and figures",
 }
 RESUMES = ("demo", "train", "pretrain", "kb")
@@ -34,11 +35,11 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(
             prog,
             max_help_position=32,
-            width=min(100, os.get_terminal_size().columns) if sys.stdout.isatty() else 100,
+            width=min(100, os.get_terminal_size().columns or 100) if sys.stdout.isatty() else 100,
         )
 
     def add_argument(self, action: argparse.Action) -> None:
-        """argparse forgets that the names of commands are indented once more."""
+        """argparse does not count the second indentation of the names of commands."""
         super().add_argument(action)
         for command in self._iter_indented_subactions(action):
             length = len(self._format_action_invocation(command)) + self._current_indent
@@ -47,12 +48,12 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, as for every other mistake."""
+        """Prints the message on one line, as all other errors are printed."""
         self.exit(2, f"roster: {message}; see {self.prog} --help\n")
 
 
 def parser(command: str | None) -> argparse.ArgumentParser:
-    """Only the command that is asked for is imported, so that `roster --help` answers at once."""
+    """The parser; only the module of `command` is imported, so that `roster --help` is quick."""
     top = Parser(
         prog="roster",
         description=(roster.__doc__ or "").partition("\n")[0],
@@ -88,8 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 0
     try:
-        code = int(args.run(args))
-        sys.stdout.flush()  # here, and not when Python ends, a full disk is still an error of the command's
+        with log_to_stderr():
+            code = int(args.run(args))
+        sys.stdout.flush()  # now, while a full disk can still be reported as an error of the command
         return code
     except RosterError as error:
         return _fail(args.debug, str(error), 2)
@@ -98,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         later = "; the same command goes on from the last finished point" if resumes else ""
         return _fail(args.debug, f"stopped{later}", 130)
     except BrokenPipeError:
-        # The reader of our output has gone (`roster predict ... | head`): not an error.
+        # The process that reads the output has ended (`roster predict ... | head`): not an error.
         _drop_output()
         return 0
     except MemoryError:
@@ -112,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """What could not be written would be tried again, and fail again, when Python ends."""
+    """Discards output that could not be written: Python would try to write it again when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -124,12 +126,12 @@ def _fail(debug: bool, message: str, code: int) -> int:
 
 
 def entry() -> None:
-    # Threads that wait must sleep, not spin: with one other busy process on two cores, spinning makes
+    # Waiting threads sleep instead of spinning: with one other busy process on two cores, spinning makes
     # training three times slower, and alone it gains 5 %. Read by the OpenMP runtime when torch loads.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     code = main()
-    # The end of the process gives all memory back; going through all of torch before would take 0.4 s.
-    # Triton (GPU training) would complain of what is left.
+    # The end of the process frees all memory; a garbage collection of torch's objects would take 0.4 s.
+    # Triton (GPU training) needs it: it reports objects that are left.
     if "triton" not in sys.modules:
         gc.freeze()
     sys.exit(code)

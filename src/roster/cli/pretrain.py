@@ -51,16 +51,13 @@ def run(args: argparse.Namespace) -> int:
 
     values = dict(parse_override(text) for text in args.overrides)
     named = {NAMES.get(name, name): getattr(args, name) for name in ("start", *FLAGS)}
-    settings = load_settings(
-        {**values, **{name: value for name, value in named.items() if value is not None}}
-    )
+    values.update({name: value for name, value in named.items() if value is not None})
     if args.print_settings:
-        print(to_toml(settings), end="")
+        print(to_toml(load_settings(values)), end="")
         return 0
     if not args.corpus or not args.output:
         raise ConfigError("CORPUS and --output are required: roster pretrain CORPUS -o BACKBONE")
-    from roster.pretraining.pretrain import pretrain
-    from roster.progress import say_to_stderr
+    from roster.api.training import pretrain
 
-    pretrain(args.corpus, args.output, settings, log=say_to_stderr)
+    pretrain(args.corpus, args.output, **values)
     return 0

@@ -14,9 +14,10 @@ from roster.corpus.formats.base import Labels
 from roster.corpus.formats.textfile import read_lines
 from roster.corpus.io import detect, read
 from roster.corpus.sentence import Sentence
-from roster.corpus.texts import describe
+from roster.corpus.texts import labelled
 from roster.errors import DataError
 from roster.files import fingerprint
+from roster.progress import bar
 
 SPLITS = {"train": ("train",), "valid": ("valid", "dev", "validation", "val"), "test": ("test",)}
 SHARD = re.compile(r"-\d+-of-\d+$")
@@ -110,14 +111,8 @@ class Dataset:
         >>> data.types, len(data.train), len(data.test)
         (('PER',), 1, 0)
         """
-        splits = {"train": list(train), "valid": list(valid), "test": list(test)}
-        for name, split in splits.items():
-            for number, sentence in enumerate(split):
-                if not isinstance(sentence, Sentence):
-                    raise DataError(
-                        f"{name}, item {number}: expected a labelled Sentence, not {describe(sentence)}; "
-                        "roster.label makes them from texts and names"
-                    )
+        given = {"train": train, "valid": valid, "test": test}
+        splits = {name: list(labelled(split, name)) for name, split in given.items()}
         parts = {name: InMemory(split) for name, split in splits.items() if split or name == "train"}
         return cls(None, parts, None if types is None else tuple(types))
 
@@ -169,7 +164,9 @@ class Dataset:
 
     def _load(self, name: str) -> list[Sentence]:
         types = None if self.listed_types is None else frozenset(self.listed_types)
-        return list(self.parts[name].sentences(types)) if name in self.parts else []
+        if name not in self.parts:
+            return []
+        return list(bar(self.parts[name].sentences(types), description=f"read {name}", unit="sentence"))
 
 
 def content(sentences: Iterable[Sentence] | None) -> object:

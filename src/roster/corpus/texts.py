@@ -29,10 +29,14 @@ def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
     >>> [s.words for s in sentences_of(["Ada ran.", {"tokens": ["She", "won"]}])]
     [('Ada', 'ran', '.'), ('She', 'won')]
     """
-    for number, item in enumerate(_rows(items)):
+    for number, item in enumerate(texts_in(items)):
         if isinstance(item, Sentence):
             yield item
         elif isinstance(item, Mapping):
+            if not {TEXT_COLUMN, "tokens"} & set(item):
+                names = ", ".join(map(str, item)) or "nothing"
+                raise DataError(f"record {number}: expected text or tokens, found {names}. "
+                                "Give the texts themselves: data['body']")  # fmt: skip
             try:
                 record = {"id": str(number), **{key: item[key] for key in READ if key in item}}
                 yield from from_record(record, Options())
@@ -43,7 +47,15 @@ def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
             yield from split(item, str(number))
 
 
-def _rows(items: Any) -> Iterable[Any]:
+def texts_in(items: Any) -> Iterable[Any]:
+    """The items of a collection of texts; of a data frame, those of its column `text`.
+
+    Raises:
+        DataError: for a single text, a mapping, or what cannot be iterated over.
+    """
+    if isinstance(items, Mapping) and items:  # as the splits of a Hugging Face DatasetDict
+        raise DataError(f"expected several texts, not {describe(items)}; give one part of it: "
+                        f"data[{next(iter(items))!r}]")  # fmt: skip
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise DataError(f"expected several texts, such as a list of strings, not {describe(items)}")
     columns = getattr(items, "columns", None)
@@ -58,9 +70,35 @@ def _rows(items: Any) -> Iterable[Any]:
     return column
 
 
+def labelled(items: Iterable[Any], what: str) -> Iterator[Sentence]:
+    """The same items, each of which must be a `Sentence`.
+
+    Args:
+        items: what is expected to be labelled sentences.
+        what: what an error calls them.
+
+    Raises:
+        DataError: for anything else, with its position.
+
+    >>> list(labelled(["Ada ran."], "gold"))
+    Traceback (most recent call last):
+    roster.errors.DataError: gold, item 0: expected a labelled Sentence, not a single string; roster.label makes them from texts and names
+    """  # noqa: E501
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise DataError(f"{what}: expected labelled sentences, not {describe(items)}")
+    for number, item in enumerate(items):
+        if not isinstance(item, Sentence):
+            raise DataError(
+                f"{what}, item {number}: expected a labelled Sentence, not {describe(item)}; "
+                "roster.label makes them from texts and names"
+            )
+        yield item
+
+
 def check_text(text: object, number: int) -> None:
     if not isinstance(text, str):
-        raise DataError(f"text {number} is {describe(text)}, not a string; drop missing values first")
+        missing = "; drop missing values first" if describe(text) in ("None", "NaN", "a NAType") else ""
+        raise DataError(f"text {number} is {describe(text)}, not a string{missing}")
     try:
         check_unicode(text)
     except ValueError as error:

@@ -44,10 +44,11 @@ class Labels:
         *,
         cache: Path | None = None,
         workers: int = 1,
+        inputs: Iterable[str | Path] = (),
         log: Callable[[str], None] | None = None,
     ):
         corpus()  # a missing corpus is reported before a dictionary is compiled
-        self._corpus, self._workers = corpus, workers
+        self._corpus, self._workers, self._inputs = corpus, workers, tuple(inputs)
         self._labeller = Labeller(settings, cache, log=log)
         self._labeller.prepare(corpus)
         self.report = Report()
@@ -95,7 +96,7 @@ class Labels:
                 `gold`. Nothing is written then.
         """
         if not isinstance(target, Target):
-            target = Target(target)
+            target = Target(target, inputs=self._inputs)
         if self._workers > 1 and can_be_joined(target):
             self._labeller.reset_counts()
             self.report = write_shards(

@@ -1,4 +1,4 @@
-"""Windows of like length in one batch, so that little of it is padding; numpy only."""
+"""Windows of similar length in one batch, so that little of it is padding; numpy only."""
 
 from __future__ import annotations
 

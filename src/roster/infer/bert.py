@@ -76,7 +76,7 @@ def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
     except (NotStackableError, AttributeError, TypeError, ValueError, OSError):
         known = False
     if not known:
-        return None  # transformers knows it, or knows what is wrong with it
+        return None  # transformers loads it, or raises an error
     found = {w.name: _joined(tensors, [f"encoder.{source}" for source in w.sources]) for w in weights}
     segments = found.pop("segments", None)
     places = found.pop("positions")
@@ -114,5 +114,5 @@ def _need(condition: bool, folder: Path, otherwise: str) -> None:
 
 
 def _joined(tensors: Mapping[str, Tensor], names: list[str]) -> Tensor:
-    """One tensor stays as it lies in the file, unread until it is used."""
+    """A single tensor stays mapped to the file, and is read when it is used."""
     return tensors[names[0]] if len(names) == 1 else torch.cat([tensors[name] for name in names])

@@ -1,4 +1,4 @@
-"""What computes the logits of words: torch, or ONNX Runtime for an exported model.
+"""Engines, which compute the logits of words: torch, or ONNX Runtime for an exported model.
 
 On a CPU an engine reads as many small batches at the same time as there are cores, each on one core. That
 needs no waiting inside a matrix product, keeps a batch in the core's own cache, and lets tokenisation and
@@ -24,7 +24,7 @@ CPU_TOKENS = 384
 
 
 class Engine(ABC):
-    """A model that is ready to read."""
+    """A loaded model."""
 
     def __init__(self, folder: Path, facts: ModelFacts):
         verify(folder)

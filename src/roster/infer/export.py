@@ -9,7 +9,7 @@ import contextlib
 import logging
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -22,6 +22,7 @@ from roster.errors import ConfigError, ModelError, RosterError
 from roster.files import atomic_folder, write_json
 from roster.infer.parity import TOLERANCE, Parity, ParityError, compare
 from roster.infer.recogniser import Recogniser
+from roster.log import LOGGER
 from roster.model.folder import (
     EXPORTED,
     TRAINED,
@@ -43,13 +44,12 @@ def export(
     *,
     int8: bool = False,
     gold: Sequence[Sentence] | None = None,
-    log: Callable[[str], None] | None = None,
 ) -> Parity:
-    """Writes the model to `folder`, and says how the two compare on `gold`, or on the bundled sample.
+    """Writes the model to `folder`, and compares the two on `gold`, or on the bundled sample.
 
-    Nothing is left in `folder` where that fails.
+    If that fails, nothing is written to `folder`.
     """
-    onnx, say = _onnx(), log or (lambda line: None)
+    onnx = _onnx()
     source, target = inner_model(model), Path(folder)
     facts = read_facts(source)
     if facts.layout != TRAINED:
@@ -72,7 +72,7 @@ def export(
     original = TorchEngine(source, facts, "cpu")
     if sum(x.numel() * x.element_size() for x in _tensors(original.reader)) > LARGEST:
         raise ModelError(f"{source} has more than the two gigabytes of weights that an ONNX file can hold")
-    say(f"writing {source} as ONNX, weights in {'int8' if int8 else 'float32'}")
+    LOGGER.info(f"writing {source} as ONNX, weights in {'int8' if int8 else 'float32'}")
     graph = to_onnx(original.reader, source)
     if int8:
         from roster.infer.int8 import quantize
@@ -86,7 +86,7 @@ def export(
         onnx.save(graph, str(part / "model.onnx"))
         write_facts(part, replace(facts, layout=EXPORTED, specials=specials))
         sentences = list(gold) if gold else _sample()
-        say(f"comparing both on {sum(map(len, sentences)):,} words")
+        LOGGER.info(f"comparing both on {sum(map(len, sentences)):,} words")
         parity = compare(Recogniser(original), Recogniser(load_engine(part)), sentences, labelled=bool(gold))
         if not int8 and not parity.logit_difference <= TOLERANCE:
             raise ParityError(
@@ -116,7 +116,7 @@ def to_onnx(reader: Any, source: Path) -> Any:
                 output_names=["logits"],
                 dynamic_shapes=(sizes, sizes, {0: torch.export.Dim("words")}),
             )
-    except Exception as error:  # whatever an architecture makes torch's exporter stumble over
+    except Exception as error:  # torch's exporter raises errors of many types
         reason = " ".join(str(error).split())[:300]
         raise ModelError(f"{source}: torch cannot express this architecture in ONNX ({reason})") from error
     return program.model_proto
@@ -124,7 +124,7 @@ def to_onnx(reader: Any, source: Path) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Any:
-    """The exporter's own remarks are not for our users."""
+    """Suppresses log messages and warnings of torch's exporter."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -137,7 +137,7 @@ def _quiet() -> Any:
 
 
 def _check_target(source: Path, target: Path) -> None:
-    """A folder that is there is replaced only where it is an export."""
+    """An existing folder is replaced only if it is an export."""
     if not target.exists():
         return
     if not target.is_dir():

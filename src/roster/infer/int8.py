@@ -35,7 +35,7 @@ def quantized(w: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
     ([[127, -127], [-64, 64]], [1.0, 8.0])
     """
     s = np.abs(w).max(axis) / np.float32(127)
-    s = np.where(s >= np.finfo(np.float32).tiny, s, np.float32(1))  # nothing but zeros, or next to it
+    s = np.where(s >= np.finfo(np.float32).tiny, s, np.float32(1))  # all zeros, or close to it
     return np.round(w / np.expand_dims(s, axis)).astype(np.int8), s
 
 

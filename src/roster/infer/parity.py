@@ -1,4 +1,4 @@
-"""Whether an exported model says the same as the original, and how much faster."""
+"""Comparison of an exported model with the original: logits, classes, scores and speed."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from roster.scores import Evaluation, evaluate_sentences
 TOLERANCE = 1e-3
 """Largest difference of two logits that rounding in float32 explains; in practice it is near 1e-5."""
 SECONDS = 2.0
-"""How long each side is measured at least."""
+"""Least time for which each side is measured."""
 
 
 class ParityError(Exception):
-    """The exported model computes something else: a mistake of ours, or of what converts the model."""
+    """The exported model does not give the results of the original: a bug in the export."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Parity:
         return found
 
     def table(self) -> str:
-        """For people."""
+        """The comparison as aligned text."""
         lines = [
             f"largest difference of a logit: {self.logit_difference:.2g} over {self.words:,} words",
             f"words of the same class: {100 * self.agreement:.2f} %",
@@ -85,7 +85,7 @@ def _timed(
 ) -> tuple[tuple[float, float], list[list[Sentence]]]:
     """Words per second of both, and what they find.
 
-    They take turns, each for some seconds, so that what else the machine does meets both.
+    They take turns, each for some seconds, so that other work on the machine slows both.
     """
     words = sum(map(len, sentences))
     spent, passes, found = [0.0, 0.0], 0, list[list[Sentence]]()

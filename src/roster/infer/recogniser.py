@@ -1,4 +1,4 @@
-"""A trained model at work: text in, entities with exact character offsets out."""
+"""The recogniser: finds entities with exact character offsets in texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
-from roster.corpus.texts import check_text, describe
+from roster.corpus.texts import check_text, describe, texts_in
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
@@ -25,9 +25,9 @@ from roster.model.folder import inner_model
 from roster.model.plan import plan
 
 CHUNK_WORDS = 8192
-"""Words that are sorted into batches together, at least: enough to find windows of like length."""
+"""Least number of words that are sorted into batches together, enough to find windows of similar length."""
 CHUNK_BATCHES = 4
-"""And at least so many batches for each worker."""
+"""Least number of batches in a chunk for each worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A chunk whose batches are being read."""
+    """A chunk whose batches are being computed."""
 
     sentences: list[Sentence]
     encoded: Encoded
@@ -89,13 +89,11 @@ class Recogniser:
     def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
         """Entities of each text in turn. Raises `DataError` for what is no text, with its position.
 
-        Texts are taken a chunk ahead of the answers (`find` says how large it is). An error in taking them
-        comes after the answers to all texts before it.
+        Texts are read one chunk ahead of the results (see `find`). An error while reading them is raised
+        after the results of all texts before it.
         """
-        if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise DataError(f"expected several texts, such as a list of strings, not {describe(texts)}")
         sizes: deque[int] = deque()
-        with closing(self.find(_sentences(texts, sizes))) as found:
+        with closing(self.find(_sentences(texts_in(texts), sizes))) as found:
             for one in found:
                 entities = one.entities
                 for _ in range(sizes.popleft() - 1):
@@ -107,8 +105,9 @@ class Recogniser:
     ) -> Generator[Found, None, None]:
         """Labels sentences in order, at constant memory.
 
-        While the model reads one chunk of about `chunk_words` words, the next is taken from `sentences` and
-        tokenised. An error in taking them comes after the answers to all sentences before it.
+        While the model computes one chunk of about `chunk_words` words, the next is read from `sentences` and
+        tokenised. An error while reading them is raised after the
+        results of all sentences before it.
         """
         with self.engine.pool() as pool:
             begun: deque[_Begun] = deque()

@@ -11,12 +11,14 @@ from roster.cli import convert
 from roster.cli.main import main
 from roster.corpus import FORMATS, Sentence, Span, read, write
 from roster.errors import DataError
+from roster.log import log_to_stderr
 
 
 def run(*words: object) -> int:
     parser = argparse.ArgumentParser()
     convert.add_arguments(parser)
-    return convert.run(parser.parse_args([str(word) for word in words]))
+    with log_to_stderr():
+        return convert.run(parser.parse_args([str(word) for word in words]))
 
 
 def test_between_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
