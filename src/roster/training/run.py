@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
@@ -30,13 +30,11 @@ from roster.model.weights import load_tensors, save_tensors
 from roster.progress import gigabytes
 from roster.training.folder import RunFolder
 from roster.training.objective import Checkpoint
-
-if TYPE_CHECKING:
-    pass
+from roster.training.predictions import Predictions
 
 LAYOUT = 3
-"""Raised when files of an unfinished run change. 3: the config has the sections of the
-method alone."""
+"""Raised when files of an unfinished run change. 3: the config has the sections of the method alone; weights
+and predictions of a stage lie in files of their own."""
 CHECKPOINT_SECONDS = 30.0
 WORDS = {
     "layout": "by another version of roster",
@@ -114,24 +112,29 @@ class Run(RunFolder):
         self,
         stage: str,
         facts: Mapping[str, Any],
-        tensors: Mapping[str, Tensor] | None = None,
         *,
         weights: Mapping[str, Tensor] | None = None,
+        predictions: Predictions | None = None,
     ) -> None:
-        """Keeps a stage's tensors, then notes it as finished: in this order, so that a crash in between
-        only repeats the stage. Tensors are written in the background, while the next stage begins.
+        """Keeps what a stage made, then notes it as finished: in this order, so that a crash in between only
+        repeats the stage. Files are written in the background, while the next stage begins.
 
-        `weights` are those of a model whose predictions are the `tensors`; they lie in a file of their own.
+        Args:
+            stage: the name of the stage.
+            facts: what `results.json` has of it.
+            weights: of its model.
+            predictions: of its model.
         """
         self._settle()
         self.results.setdefault("stages", {})[stage] = dict(facts)
         self._saved_at = time.monotonic()
-        parts = {stage: tensors, _weights_of(stage): weights}
+        made = None if predictions is None else predictions.tensors()
+        parts = {_weights_of(stage): weights, _predictions_of(stage): made}
         # Copies: the next stage may go on with the tensors themselves.
         self._recent = {
-            part: {name: tensor.detach().to("cpu", copy=True) for name, tensor in found.items()}
-            for part, found in parts.items()
-            if found is not None
+            part: {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+            for part, tensors in parts.items()
+            if tensors is not None
         }
         if not self._recent:
             self._note(stage, facts)
@@ -157,13 +160,20 @@ class Run(RunFolder):
         if writing is not None:
             writing.result()
 
-    def tensors(self, stage: str) -> dict[str, Tensor]:
-        """What a finished stage left."""
-        if stage in self._recent:
-            return self._recent[stage]
+    def weights(self, stage: str) -> dict[str, Tensor]:
+        """The weights of the model of a finished stage."""
+        return self._tensors(_weights_of(stage))
+
+    def predictions(self, stage: str) -> Predictions:
+        """The predictions of the model of a finished stage."""
+        return Predictions.of_tensors(self._tensors(_predictions_of(stage)))
+
+    def _tensors(self, part: str) -> dict[str, Tensor]:
+        if part in self._recent:
+            return self._recent[part]
         self._settle()
         try:
-            return load_tensors(self.work / f"{stage}.safetensors")[0]
+            return load_tensors(self.work / f"{part}.safetensors")[0]
         except ModelError as error:
             raise RunError(f"{error}; remove the folder {self.path} and start again") from None
 
@@ -171,10 +181,6 @@ class Run(RunFolder):
         """Whether a finished stage kept the weights of its model."""
         self._settle()
         return (self.work / f"{_weights_of(stage)}.safetensors").exists()
-
-    def weights(self, stage: str) -> dict[str, Tensor]:
-        """The weights of a finished stage that has predictions beside them."""
-        return self.tensors(_weights_of(stage))
 
     def clean(self) -> None:
         """Removes what a finished run no longer needs, and what a killed process left half-written."""
@@ -262,6 +268,10 @@ class Run(RunFolder):
 
 def _weights_of(stage: str) -> str:
     return f"{stage}.weights"
+
+
+def _predictions_of(stage: str) -> str:
+    return f"{stage}.predictions"
 
 
 def describe(facts: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ def finish_stage(
 ) -> None:
     """Scores the one model of a stage on the report splits, and keeps it."""
     scores = task.score({name: p[0] for name, p in task.read_splits(models).items()}, head)
-    run.finish(stage, {**facts, "scores": scores}, models.state_dict(0))
+    run.finish(stage, {**facts, "scores": scores}, weights=models.state_dict(0))
 
 
 def train_one(
@@ -87,7 +87,7 @@ def train_one(
             objective = objective_of(model)
             models, (facts,) = train_stage(task, run, stage, [model], objective, schedule, [seed])
         finish_stage(task, run, stage, models, head, {**facts, **clock.facts})
-    model.load_state_dict(run.tensors(stage))
+    model.load_state_dict(run.weights(stage))
     if objective is not None:
         finished(objective)
     return model

@@ -33,7 +33,7 @@ def test_results_and_tensors_survive(tmp_path: Path) -> None:
     said: list[str] = []
     run = Run.open(tmp_path / "r", ASKED, SOURCES, said.append)
     assert not run.finished("one")
-    run.finish("one", {"seconds": 1.5, "losses": [0.5, 0.25]}, {"w": torch.arange(3)})
+    run.finish("one", {"seconds": 1.5, "losses": [0.5, 0.25]}, weights={"w": torch.arange(3)})
     run.finish("two", {"x": 1})
     run.close()
     again = Run.open(tmp_path / "r", ASKED, SOURCES)
@@ -41,7 +41,7 @@ def test_results_and_tensors_survive(tmp_path: Path) -> None:
     assert again.finished("two")
     assert not again.finished("three")
     assert again.results["stages"]["one"] == {"seconds": 1.5, "losses": [0.5, 0.25]}
-    assert again.tensors("one")["w"].tolist() == [0, 1, 2]
+    assert again.weights("one")["w"].tolist() == [0, 1, 2]
     assert said == ["one: 1.5 s, loss 0.2500"]  # of the second there is nothing to tell
     log = (tmp_path / "r" / "log.txt").read_text().splitlines()
     assert [line.split(" ", 2)[2] for line in log] == said
@@ -114,15 +114,15 @@ def test_the_same_request_in_other_words(tmp_path: Path) -> None:
 
 def test_a_stage_with_lost_tensors(tmp_path: Path) -> None:
     run = Run.open(tmp_path, ASKED, SOURCES)
-    run.finish("one", {}, {"w": torch.arange(3)})
-    assert run.tensors("one")["w"].tolist() == [0, 1, 2]
+    run.finish("one", {}, weights={"w": torch.arange(3)})
+    assert run.weights("one")["w"].tolist() == [0, 1, 2]
     run.close()
-    (tmp_path / "points" / "one.safetensors").write_bytes(b"x")
+    (tmp_path / "points" / "one.weights.safetensors").write_bytes(b"x")
     run = Run.open(tmp_path, ASKED, SOURCES)
     with pytest.raises(RunError, match=r"damaged or incomplete.*remove the folder"):
-        run.tensors("one")
+        run.weights("one")
     with pytest.raises(RunError, match="is missing"):
-        run.tensors("two")
+        run.weights("two")
     run.close()
 
 
@@ -184,7 +184,7 @@ def test_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match="is a file; a run needs a folder"):
         Run.open(tmp_path / "file", ASKED, SOURCES)
-    with pytest.raises(RunError, match="cannot make the run folder"):
+    with pytest.raises(RunError, match="cannot make the folder"):
         Run.open(tmp_path / "file" / "x", ASKED, SOURCES)
 
 
@@ -281,7 +281,7 @@ def test_what_the_background_could_not_write_is_told(tmp_path: Path) -> None:
     run = Run.open(tmp_path, ASKED, SOURCES)
     (tmp_path / "points").rmdir()
     (tmp_path / "points").write_text("in the way")
-    run.finish("one", {}, {"w": torch.arange(3)})
+    run.finish("one", {}, weights={"w": torch.arange(3)})
     with pytest.raises(RosterError, match="points"):
         run.finish("two", {})
     run.close()
@@ -300,13 +300,13 @@ def test_a_stage_is_noted_only_when_its_tensors_are_there(
     monkeypatch.setattr("roster.training.run.save_tensors", slow)
     run = Run.open(tmp_path, ASKED, SOURCES)
     tensors = {"w": torch.arange(3)}
-    run.finish("one", {}, tensors)
+    run.finish("one", {}, weights=tensors)
     tensors["w"] += 5  # the next stage goes on with its own
     assert run.finished("one")
-    assert run.tensors("one")["w"].tolist() == [0, 1, 2]
+    assert run.weights("one")["w"].tolist() == [0, 1, 2]
     run.finish("two", {})
     assert seen == [False]
     run.close()
     again = Run.open(tmp_path, ASKED, SOURCES)
-    assert again.tensors("one")["w"].tolist() == [0, 1, 2]
+    assert again.weights("one")["w"].tolist() == [0, 1, 2]
     again.close()

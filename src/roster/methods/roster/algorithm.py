@@ -33,6 +33,7 @@ from roster.model.batches import DeviceCorpus
 from roster.progress import timed
 from roster.training.mentions import found_mentions
 from roster.training.objective import Models, Schedule, derive_seed
+from roster.training.predictions import Predictions
 from roster.training.run import Run
 from roster.training.stage import finish_stage, train_stage
 from roster.training.task import Task
@@ -62,7 +63,7 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
         self_train(task, run, y, last)
         last = SELF_TRAINING
     model = task.new_model(TwoHeads, 0)
-    model.load_state_dict(run.tensors(last))
+    model.load_state_dict(run.weights(last))
     return model
 
 
@@ -214,16 +215,13 @@ def _repair(
 
 
 def _finish_member(task: Task, run: Run, member: int, trained: Member, keep_weights: bool) -> None:
+    """Keeps a member's predictions for the mean, and its weights where a later stage begins with them."""
     name, ensemble = member_name(member), task.config.section(Ensemble)
-    kept = {f"split.{split}": torch.from_numpy(q.astype(np.float16)) for split, q in trained.splits.items()}
-    kept["train"] = trained.p
-    weights = None
-    if not ensemble.enabled:
-        kept = dict(trained.models.state_dict(trained.index))
-    elif ensemble.start == "member" and keep_weights:
-        weights = trained.models.state_dict(trained.index)
-    scores = task.score(trained.splits, TwoHeads)
-    run.finish(name, {**trained.facts, "scores": scores}, kept, weights=weights)
+    splits = {split: torch.from_numpy(q.astype(np.float16)) for split, q in trained.splits.items()}
+    needed = (ensemble.start == "member" and keep_weights) or not ensemble.enabled
+    weights = trained.models.state_dict(trained.index) if needed else None
+    facts = {**trained.facts, "scores": task.score(trained.splits, TwoHeads)}
+    run.finish(name, facts, weights=weights, predictions=Predictions(trained.p, splits))
     if finds_nothing(trained.p.numpy()):
         run.log(f"{name} finds no entity in its own training text; more labels or more epochs may help")
 
@@ -264,25 +262,22 @@ def mean_of_members(task: Task, run: Run, k: int) -> np.ndarray:
 
     The mean on the report splits is scored in passing, and the hold-out recall estimated.
     """
-    files = [run.tensors(member_name(member)) for member in range(k)]
-    useful = [f for f in files if not finds_nothing(f["train"].numpy())] or files
-    if (
-        task.config.section(NoiseRobust).repair
-        and useful is files
-        and finds_nothing(files[0]["train"].numpy())
-    ):
+    members = [run.predictions(member_name(member)) for member in range(k)]
+    useful = [one for one in members if not finds_nothing(one.train.numpy())]
+    if task.config.section(NoiseRobust).repair and not useful:
         raise RosterError(
             "no member finds an entity, though the labels name some: nothing can be learned from these "
             "labels. A larger dictionary or more text gives more of them; --method fine-tune shows what they "
             "teach"
         )
+    useful = useful or members
     if not run.finished("mean-of-members"):
-        means = {n: mean_distribution(f[f"split.{n}"].numpy() for f in useful) for n in task.splits}
+        means = {n: mean_distribution(one.splits[n].numpy() for one in useful) for n in task.splits}
         facts: dict[str, Any] = {"scores": task.score(means, TwoHeads)}
         if task.config.section(NoiseRobust).folds:
-            facts["hold_out_recall"] = _hold_out(task, k, [f["train"].numpy() for f in files])
+            facts["hold_out_recall"] = _hold_out(task, k, [one.train.numpy() for one in members])
         run.finish("mean-of-members", facts)
-    return mean_distribution(f["train"].numpy() for f in useful)
+    return mean_distribution(one.train.numpy() for one in useful)
 
 
 def _hold_out(task: Task, k: int, members: Sequence[np.ndarray]) -> dict[str, Any]:
@@ -297,7 +292,7 @@ def closest_member(run: Run, k: int, target: np.ndarray) -> tuple[str, float]:
     """Of the members whose weights are kept, the one that agrees best with the classes `target`, and its
     agreement."""
     names = [name for member in range(k) if run.has_weights(name := member_name(member))]
-    agreements = [agreement(run.tensors(name)["train"].numpy().argmax(-1), target) for name in names]
+    agreements = [agreement(run.predictions(name).train.numpy().argmax(-1), target) for name in names]
     best = int(np.argmax(agreements))
     return names[best], agreements[best]
 
@@ -356,7 +351,7 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
     engine = task.engine_of(kind)
     with timed(stage) as clock:
         model = task.new_model(TwoHeads, seed)
-        model.load_state_dict(run.tensors(start))
+        model.load_state_dict(run.weights(start))
         before = engine.take([model]).read(task.corpus)[0].argmax(-1).cpu().numpy()
         augment = augmenter(task, seed) if task.config.section(Augmentation).enabled else None
         objective = kind(task.corpus, y, config, augment, task.gold)
@@ -367,7 +362,7 @@ def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:
     lost = lost_types(before, after, task.mentions, task.starts, task.types)
     if lost and task.config.section(NoiseRobust).repair:
         run.log(f"self-training lost entities of {', '.join(lost)}; it is undone")
-        model.load_state_dict(run.tensors(start))
+        model.load_state_dict(run.weights(start))
         models, facts["undone"] = engine.take([model]), f"lost entities of {', '.join(lost)}"
     finish_stage(task, run, stage, models, TwoHeads, facts)
 

@@ -30,6 +30,7 @@ from roster.methods.roster.folds import make_folds
 from roster.methods.roster.head import TwoHeads
 from roster.methods.roster.settings import NoiseRobust
 from roster.training.mentions import sentence_starts
+from roster.training.predictions import Predictions
 from roster.training.run import Run
 from roster.training.task import Task
 
@@ -62,12 +63,12 @@ def keep(run: Run, task: Task, *members: np.ndarray, seed: int = 0) -> None:
     """Finished members with these distributions, and the weights of fresh models."""
     for i, p in enumerate(members):
         weights = task.new_model(TwoHeads, seed + i).state_dict()
-        run.finish(f"member-{i}", {}, {"train": torch.from_numpy(p).half()}, weights=weights)
+        run.finish(f"member-{i}", {}, weights=weights, predictions=Predictions(torch.from_numpy(p).half()))
 
 
 def log_of(run: Run) -> str:
     run.log("the end")  # which waits for what is being written
-    return (run.folder / "log.txt").read_text()
+    return (run.path / "log.txt").read_text()
 
 
 def test_the_share_of_its_labels_that_a_member_learned(toy: list[Sentence]) -> None:
@@ -279,7 +280,7 @@ def test_distillation_begins_as_the_member_closest_to_the_mean(
     monkeypatch.setattr(algorithm, "agreement", lambda classes, target: float((classes == target).mean()))
     wanted = task.new_model(TwoHeads, 1).state_dict()
     distil(task, run, certain(good), 3)
-    kept = run.tensors("ensemble")
+    kept = run.weights("ensemble")
     assert all(torch.equal(kept[name], value) for name, value in wanted.items())
 
 
@@ -330,7 +331,7 @@ def test_a_round_that_loses_is_not_kept(
     monkeypatch.setattr(algorithm, "train_stage", noted)
     monkeypatch.setattr(algorithm, "agreement", lambda classes, target: next(shares))
     distil(task, run, certain(task.labels), 1)
-    facts, kept = run.results["stages"]["ensemble"], run.tensors("ensemble")
+    facts, kept = run.results["stages"]["ensemble"], run.weights("ensemble")
     assert (facts["rounds"], facts["agreement"]) == (2, 0.5)
     assert all(torch.equal(kept[name], value) for name, value in weights[0].items())
     assert not all(torch.equal(kept[name], value) for name, value in weights[1].items())
@@ -359,10 +360,10 @@ def test_self_training_that_loses_a_type_is_undone(
 ) -> None:
     task = task_of(tiny, toy, **{"noise_robust.repair": repair, "self_training.learning_rate": 1e-2})
     start = {k: v.clone() for k, v in task.new_model(TwoHeads, 3).state_dict().items()}
-    run.finish("ensemble", {}, start)
+    run.finish("ensemble", {}, weights=start)
     monkeypatch.setattr(algorithm, "lost_types", lambda *_: ["PER"])
     self_train(task, run, certain(task.labels), "ensemble")
-    facts, kept = run.results["stages"]["self-training"], run.tensors("self-training")
+    facts, kept = run.results["stages"]["self-training"], run.weights("self-training")
     same = all(torch.equal(kept[name], value) for name, value in start.items())
     assert same == repair
     assert ("lost entities of PER" in facts.get("undone", "")) == repair
@@ -374,9 +375,9 @@ def test_self_training_that_loses_nothing_stays(
 ) -> None:
     task = task_of(tiny, toy, **{"self_training.learning_rate": 1e-2})
     start = {k: v.clone() for k, v in task.new_model(TwoHeads, 3).state_dict().items()}
-    run.finish("ensemble", {}, start)
+    run.finish("ensemble", {}, weights=start)
     monkeypatch.setattr(algorithm, "lost_types", lambda *_: [])
     self_train(task, run, certain(task.labels), "ensemble")
-    kept = run.tensors("self-training")
+    kept = run.weights("self-training")
     assert not all(torch.equal(kept[name], value) for name, value in start.items())
     assert "undone" not in run.results["stages"]["self-training"]
