@@ -403,7 +403,7 @@ def test_no_place_to_write(
     place: str, train: Any, roster: Any, corpus: Path, model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
-    refused(train(corpus, output=tmp_path / place), "cannot make the run folder", place)
+    refused(train(corpus, output=tmp_path / place), "cannot make the folder", place)
     refused(roster("predict", model, "-o", tmp_path / place / "x.jsonl", stdin="x"), "cannot write", place)
     refused(roster("convert", corpus / "train_text.txt", tmp_path / place / "x.jsonl"), "cannot write", place)
 

@@ -16,7 +16,7 @@ DISTANT_MATCH = "distant-match"
 PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
 """Options that are paths. The key has fingerprints of the content instead."""
 
-DERIVATION = 6
+DERIVATION = 7
 """Version of `roster.methods.defaults`, raised by a change that affects results."""
 
 

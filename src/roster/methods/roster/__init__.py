@@ -140,6 +140,7 @@ class RosterMethod(Method):
             "noise_robust.remove_entities": True,
             "noise_robust.entity_warmup": ENTITY_WARMUP,
             "ensemble.start": "member",
+            "ensemble.loss": "joint",
             "ensemble.epochs": max(1, round(epochs / 3)),
             "ensemble.learning_rate": rate,
             "self_training.epochs": last,

@@ -316,7 +316,7 @@ def distil(task: Task, run: Run, y: np.ndarray, k: int) -> None:
             if weights is not None:
                 model.load_state_dict(weights)
             schedule = Schedule(config.epochs, config.learning_rate, config.head_learning_rate)
-            objective = DistillationObjective(task.corpus, y, task.gold)
+            objective = DistillationObjective(task.corpus, y, task.gold, joint=config.loss == "joint")
             name = stage if not rounds else f"{stage}-{rounds + 1}"
             models, (facts,) = train_stage(task, run, name, [model], objective, schedule, [seed])
             last, reached = reached, agreement(models.read(task.corpus)[0].argmax(-1).cpu().numpy(), target)

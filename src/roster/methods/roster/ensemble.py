@@ -27,9 +27,23 @@ def mean_distribution(members: Iterable[np.ndarray]) -> np.ndarray:
     return total / count
 
 
-def distillation_loss(b: Tensor, z: Tensor, e: Tensor, r: Tensor, weight: Tensor) -> Tensor:
-    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), means by `weight`."""
-    return wmean(kl(r, z), weight) + wmean(bce(e, b), weight)
+def distillation_loss(
+    b: Tensor, z: Tensor, e: Tensor, r: Tensor, weight: Tensor, joint: bool = False
+) -> Tensor:
+    """KL(y restricted to types, renormalised || r) + BCE(e, 1 - y_O), means by `weight`.
+
+    Args:
+        b: logits of the entity head.
+        z: logits of the type head.
+        e: 1 - y_O, the entity probability in the mean distribution y.
+        r: the mean distribution over types, renormalised.
+        weight: of each word.
+        joint: multiply the first term of each word by its e. The sum is then, up to a constant, the KL
+            divergence of y and the model's own distribution over O and the types. Without it most of the
+            term is the types of words that are O in y, which no decision needs.
+    """
+    types = kl(r, z)
+    return wmean(e * types if joint else types, weight) + wmean(bce(e, b), weight)
 
 
 class DistillationObjective(Objective):
@@ -37,11 +51,13 @@ class DistillationObjective(Objective):
 
     capturable = True
 
-    def __init__(self, corpus: DeviceCorpus, y: np.ndarray, gold: Gold | None = None):
+    def __init__(self, corpus: DeviceCorpus, y: np.ndarray, gold: Gold | None = None, joint: bool = False):
         super().__init__(corpus, gold)
+        self.joint = joint
         e, r = split_joint(torch.from_numpy(y).to(corpus.device))
         self.e, self.r = self.gold.entities(e), self.gold.types(r)
 
     def loss(self, outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
         ((b, z),) = outputs
-        return distillation_loss(b, z, self.e[words], self.r[words], self.counted(words, present))
+        weight = self.counted(words, present)
+        return distillation_loss(b, z, self.e[words], self.r[words], weight, self.joint)

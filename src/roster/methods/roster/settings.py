@@ -87,6 +87,12 @@ class Ensemble:
         "the one of the K models that agrees best with the mean, which loses less of it",
         choices=("pretrained", "member"),
     )
+    loss: str = option(
+        "separate",
+        "separate: entity probability and types of every word, as in the paper; joint: the KL divergence of "
+        "whole distributions, in which the types of a word count by its entity probability",
+        choices=("separate", "joint"),
+    )
     epochs: int = option(2, "passes over the data when learning the mean", low=1, high=10_000)
     learning_rate: float = option(1e-5, "peak rate", low=0)
     head_learning_rate: float = option(0.0, "peak rate of the two heads; 0: the same as the encoder's", low=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,29 @@ LOGIT = st.floats(-6, 6)
 SHARE = st.floats(0, 1)
 
 
-@given(st.lists(st.tuples(LOGIT, st.tuples(LOGIT, LOGIT), SHARE, SHARE), min_size=1, max_size=6))
-def test_distillation_loss_word_by_word(words: list[tuple[float, tuple[float, float], float, float]]) -> None:
+WORDS = st.lists(st.tuples(LOGIT, st.tuples(LOGIT, LOGIT), SHARE, SHARE), min_size=1, max_size=6)
+
+
+@given(WORDS)
+def test_joint_loss_is_the_kl_divergence_of_whole_distributions(words: list[Any]) -> None:
+    """Against a sum over O and all types; the entropy of the mean is no part of the loss."""
+    total = 0.0
+    for b, z, e, share in words:
+        p = 1 / (1 + math.exp(-b))
+        norm = math.log(sum(map(math.exp, z)))
+        target = [1 - e, e * share, e * (1 - share)]
+        log_model = [math.log(1 - p), *(math.log(p) + x - norm for x in z)]
+        divergence = sum(y * (math.log(y) - m) for y, m in zip(target, log_model, strict=True) if y > 0)
+        entity_entropy = -sum(x * math.log(x) for x in (e, 1 - e) if x > 0)
+        total += divergence + entity_entropy
+    b, z, e, share = (torch.tensor(column, dtype=torch.float64) for column in zip(*words, strict=True))
+    types = torch.stack([share, 1 - share], -1)
+    found = distillation_loss(b, z, e, types, torch.ones_like(b), joint=True)
+    assert found.item() == pytest.approx(total / len(words), rel=1e-6, abs=1e-9)
+
+
+@given(WORDS)
+def test_distillation_loss_word_by_word(words: list[Any]) -> None:
     total_kl = total_bce = 0.0
     for b, z, e, share in words:
         log_norm = math.log(sum(math.exp(x) for x in z))
@@ -53,10 +75,11 @@ def test_distillation_loss_word_by_word(words: list[tuple[float, tuple[float, fl
     assert found.item() == pytest.approx((total_kl + total_bce) / len(words), rel=1e-6, abs=1e-9)
 
 
-def test_nothing_is_left_to_learn_at_the_target() -> None:
+@pytest.mark.parametrize("joint", [False, True])
+def test_nothing_is_left_to_learn_at_the_target(joint: bool) -> None:
     """The gradient is 0 where the model already gives the mean distribution."""
     b, z = torch.randn(5, requires_grad=True), torch.randn(5, 3, requires_grad=True)
-    distillation_loss(b, z, b.detach().sigmoid(), z.detach().softmax(-1), torch.ones(5)).backward()
+    distillation_loss(b, z, b.detach().sigmoid(), z.detach().softmax(-1), torch.ones(5), joint).backward()
     assert b.grad is not None
     assert z.grad is not None
     assert b.grad.abs().max() < 1e-6
