@@ -16,8 +16,16 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/roster demo -o demo
 
-test: setup
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+test: setup $(VENV)/.triton
+	$(INTERPRET) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+# Without a GPU the tests run the Triton kernels interpreted. Builds of torch for a GPU bring Triton with them.
+INTERPRET := $(if $(wildcard /dev/nvidia0),,TRITON_INTERPRET=1)
+
+$(VENV)/.triton: $(VENV)/.ready
+	test "$$(uname -sm)" != "Linux x86_64" || $(BIN)/python -c "import triton" 2>/dev/null || \
+		$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt triton
+	@touch $@
 
 # The lowest versions that pyproject.toml claims, in an environment of their own; the fast tests only.
 test-min: $(VENV)-min/.ready
