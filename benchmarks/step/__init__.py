@@ -1,0 +1,1 @@
+"""Time of one training step: plain, compiled by torch.compile, and captured."""
