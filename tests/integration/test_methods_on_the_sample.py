@@ -30,7 +30,7 @@ FAST: dict[str, dict[str, Any]] = {
     },
     "bond": {
         "bond.epochs": 8, "bond.learning_rate": 1e-4, "bond.head_learning_rate": 1e-2,
-        "bond.batch_size": 8, "bond.warmup_steps": 5, "bond.begin_step": 72, "bond.period": 12,
+        "optimiser.warmup": 0.05, "bond.begin_step": 72, "bond.period": 12,
     },
     "autoner": {
         "autoner.epochs": 8, "autoner.learning_rate": 2e-4, "autoner.head_learning_rate": 2e-3,

@@ -70,20 +70,14 @@ def train(
     from roster.infer.recogniser import load
     from roster.methods.train import train as run_training
 
-    told: set[str] = set()
-
     def log(line: str) -> None:
-        if line.startswith(WARNING):
-            told.add(line.removeprefix(WARNING))
-            LOGGER.warning(line.removeprefix(WARNING))
-        else:
+        if not line.startswith(WARNING):  # these are for the end
             LOGGER.info(line)
 
-    results = run_training(data, run, asked, minutes=minutes, log=log)
-    if warnings := results.get("warnings", []):
-        for warning in warnings:
-            if warning not in told:  # a run that was finished before
-                LOGGER.warning(warning)
+    warnings = run_training(data, run, asked, minutes=minutes, log=log).get("warnings", [])
+    for warning in warnings:
+        LOGGER.warning(warning)
+    if warnings:
         LOGGER.info(ADVICE)
     static = asked.config() if isinstance(asked, Request) else asked
     return load(run, static.optimiser.device)

@@ -10,11 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from roster.config import Config
 from roster.corpus.sentence import Sentence
-from roster.model.encoders import describe_backbone
 
 BASE_RATE, BASE_WIDTH, MOST_RATE = 5e-5, 768, 4e-4
 """A base-sized encoder is fine-tuned at this rate. Narrower ones take higher rates, at most the last."""
@@ -57,6 +54,10 @@ class Facts:
 
 def facts_of(config: Config, sentences: Sequence[Sentence]) -> Facts:
     """Counts the data, and looks at the encoder that the config names."""
+    import numpy as np  # here, because a config is shown without these
+
+    from roster.model.encoders import describe_backbone
+
     stride = max(1, len(sentences) // SAMPLE)
     backbone = describe_backbone(config)
     lengths = backbone.lengths([s.words for s in sentences[::stride]])

@@ -499,13 +499,15 @@ def weights_of(run: Path) -> bytes:
 
 
 @pytest.mark.parametrize("method", names())
-def test_a_run_with_gold(method: str, tiny: Path, toy: list[Sentence], tmp_path: Path) -> None:
+def test_a_run_with_gold(
+    method: str, tiny: Path, toy: list[Sentence], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     write(tmp_path / "train.jsonl", toy[:40])
     write(tmp_path / "gold.jsonl", toy[30:50])
-    said: list[str] = []
-    options = {"method": method, "overrides": short(method, tiny), "log": said.append}
-    roster.train(tmp_path / "train.jsonl", tmp_path / "run", gold=tmp_path / "gold.jsonl", **options)
-    assert any(line.startswith("data: 50 sentences (20 of them gold)") for line in said)
+    options = {"method": method, "overrides": short(method, tiny)}
+    with caplog.at_level("INFO", logger="roster"):
+        roster.train(tmp_path / "train.jsonl", tmp_path / "run", gold=tmp_path / "gold.jsonl", **options)
+    assert any(line.startswith("data: 50 sentences (20 of them gold)") for line in caplog.messages)
     marks = json.loads((tmp_path / "run" / "run.json").read_text())
     assert marks["gold"] == gold_fingerprint(toy[30:50])
     roster.train(tmp_path / "train.jsonl", tmp_path / "none", **options)
