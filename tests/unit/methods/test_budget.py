@@ -72,7 +72,7 @@ def test_members_go_first_then_self_training_then_the_ensemble_then_epochs() -> 
     config = config_of(noise_robust__extend=False)
     assert config.section(Ensemble).models == 5
     seen = []
-    for share in (0.9, 0.7, 0.5, 0.45, 0.4, 0.35, 0.3, 0.2, 0.15, 0.1, 0.01):
+    for share in (0.9, 0.8, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.2, 0.15, 0.1, 0.01):
         found, _ = fitted(config, share * minutes_for(config))
         alone = not found.section(Ensemble).enabled
         seen.append(

@@ -46,6 +46,8 @@ TRUSTING: dict[str, Any] = {
 }
 """Where phrases of unknown type cover what may be an entity, other words are O, and labels on them are
 right."""
+ROUNDS = 3
+"""The most rounds of distillation."""
 READING, AUGMENTED = 1 / 3, 2.5
 """A pass without gradients costs this share of a step; a step of self-training as much as so many plain
 ones."""
@@ -180,7 +182,7 @@ class RosterMethod(Method):
         members = ensemble.models if ensemble.enabled else 1
         epochs = members * own.epochs * (1 + READING) * (2 if own.extend else 1)
         if ensemble.enabled:
-            epochs += ensemble.epochs
+            epochs += ensemble.epochs * (ROUNDS if own.repair else 1)
         if last.enabled:
             epochs += last.epochs * (AUGMENTED if config.section(Augmentation).enabled else 1)
         return epochs * facts.steps_per_epoch(config.optimiser.batch_size)

@@ -300,7 +300,12 @@ def test_distillation_goes_on_until_it_agrees(
 
 @pytest.mark.parametrize(
     ("shares", "repair", "rounds"),
-    [([0.0, 0.95], True, 1), ([0.0, 0.3, 0.305], True, 2), ([0.0, 0.3], False, 1)],
+    [
+        ([0.0, 0.99], True, 1),
+        ([0.0, 0.3, 0.304], True, 2),
+        ([0.0, 0.3, 0.31, 0.32], True, 3),
+        ([0.0, 0.3], False, 1),
+    ],
 )
 def test_when_distillation_ends(
     shares: list[float], repair: bool, rounds: int, tiny: Path, toy: list[Sentence], run: Run,
