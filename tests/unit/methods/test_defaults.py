@@ -102,6 +102,7 @@ def test_robust_settings_where_labels_may_be_wrong() -> None:
     assert own.remove_entities
     assert 0 < own.entity_warmup < 1
     assert settled(TINY).own["ensemble"].start == "member"
+    assert settled(TINY).own["ensemble"].loss == "joint"
     assert own.mask_inputs > 0
     assert settled(replace(TINY, masks=False)).own["noise_robust"].mask_inputs == 0
 

@@ -284,6 +284,23 @@ def test_distillation_begins_as_the_member_closest_to_the_mean(
     assert all(torch.equal(kept[name], value) for name, value in wanted.items())
 
 
+@pytest.mark.parametrize("loss", ["separate", "joint"])
+def test_the_loss_of_distillation_is_that_of_the_config(
+    loss: str, tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, joint = task_of(tiny, toy, **{"ensemble.loss": loss}), []
+    keep(run, task, certain(0 * task.labels))
+    train_stage = algorithm.train_stage
+
+    def noted(*parts: Any) -> Any:
+        joint.append(parts[4].joint)
+        return train_stage(*parts)
+
+    monkeypatch.setattr(algorithm, "train_stage", noted)
+    distil(task, run, certain(task.labels), 1)
+    assert set(joint) == {loss == "joint"}
+
+
 def test_distillation_goes_on_until_it_agrees(
     tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
