@@ -3,7 +3,7 @@
 A recorded step holds everything from the row numbers of the batch to the new weights. It repeats the kernels
 and the Python branches of the moment in which it was recorded; only tensors that change in place change
 what it computes. `check` compares a replayed step with the objective as it is now, so that a loss that
-branches on a Python value cannot train something else than its code says.
+branches on a Python value stops the training instead of repeating one branch.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def choose_engine(
         encoder: the pre-trained encoder.
         head: the class of the models.
         together: how many models a stage has, and how many the config allows at once (0: as many as fit).
-        log: is told why the fast engine cannot be used.
+        log: receives the reason why the fast engine cannot be used.
     """
     wanted = config.optimiser.engine
     if wanted == "plain" or (wanted == "auto" and device.type != "cuda"):

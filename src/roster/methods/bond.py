@@ -73,7 +73,7 @@ class BondObjective(Objective):
         super().__init__(corpus, gold)
         self.config, device = config, corpus.device
         self.labels = torch.from_numpy(labels.astype(np.int64)).to(device)
-        # float16 is enough for what the teacher says, and keeps a million words in some 80 MB.
+        # float16 is precise enough for a teacher's predictions: some 80 MB for a million words.
         soft = config.labels == "soft"
         self.teacher = (
             torch.zeros(k, corpus.n_words, classes, dtype=torch.float16, device=device)
@@ -95,11 +95,11 @@ class BondObjective(Objective):
         """Both parts are computed and one is taken: a recorded step cannot branch."""
         (tags,) = outputs
         given = F.cross_entropy(tags, self.labels[words], reduction="none")
-        said = own["teacher"][words]
+        teacher = own["teacher"][words]
         if self.config.labels == "soft":
-            taught, sure = soft_loss(said.float(), tags, present, self.config.threshold)
+            taught, sure = soft_loss(teacher.float(), tags, present, self.config.threshold)
         else:
-            taught, sure = F.cross_entropy(tags, said.long(), reduction="none"), torch.ones_like(present)
+            taught, sure = F.cross_entropy(tags, teacher.long(), reduction="none"), torch.ones_like(present)
         by_label = ~self.taught | self.gold.fixed[words]
         weights = self.counted(words, present) * torch.where(by_label, 1.0, sure)
         return wmean(torch.where(by_label, given, taught), weights)

@@ -1,4 +1,4 @@
-"""Settings that follow from the data and the encoder: what `roster train` uses where nobody sets a value.
+"""Settings that follow from the data and the encoder: what `roster train` uses for options not given.
 
 `derive` asks the method, `settle` puts its values together with what the user gave, and `describe` tells it.
 """

@@ -38,7 +38,7 @@ BY_METHOD = "by_method"
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asked for: values by the full names of options, and nothing of what nobody set.
+    """What a user asked for: values by the full names of options, only those given.
 
     With a preset, which is complete, nothing is derived from the data: `config()` is the effective config.
     """

@@ -52,8 +52,8 @@ class Gold:
         return torch.where(self.fixed[words], (self.labels[words] > 0).to(e.dtype), e)
 
     def types(self, r: Tensor, words: Tensor | slice = ALL) -> Tensor:
-        """Type targets of some words: 1 for their label where they are fixed. A fixed `O` says nothing about
-        types, so there `r` stays as it is."""
+        """Type targets of some words: 1 for their label where they are fixed. A fixed `O` has no
+        type, so there `r` stays as it is."""
         labels = self.labels[words]
         own = F.one_hot((labels - 1).clamp_min(0), r.shape[-1]).to(r.dtype)
         return torch.where((self.fixed[words] & (labels > 0)).unsqueeze(-1), own, r)

@@ -150,7 +150,12 @@ def observe(objective: Objective, outputs: Sequence[Any], words: Tensor, present
     if len(words) == 1:
         objective.observe(*_only(arguments))
     else:
-        torch.vmap(lambda *own: (objective.observe(*own), own[1])[1])(*arguments)  # type: ignore[func-returns-value]
+
+        def observed(outputs: Sequence[Any], words: Tensor, present: Tensor, own: Rows) -> Tensor:
+            objective.observe(outputs, words, present, own)
+            return words  # vmap needs a tensor
+
+        torch.vmap(observed)(*arguments)
 
 
 def _only(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

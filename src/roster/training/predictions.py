@@ -1,4 +1,4 @@
-"""What a stage keeps of a model whose weights nobody needs any more."""
+"""The predictions that a stage keeps of its model."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Task:
             types: the types that a model chooses from.
             train: the training sentences with their labels.
             report: splits with gold labels that are scored and never learned from.
-            log: is told of what a user should know.
+            log: receives messages for the user.
             gold: which of the training sentences have gold labels; none without it.
             choose_engine: gives the engine for a device and an encoder; without it the plain one trains.
 

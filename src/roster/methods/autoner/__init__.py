@@ -81,7 +81,7 @@ def _several(label: str) -> bool:
 
 
 def check_phrases(sentences: Sequence[Sentence], own: AutoNER) -> None:
-    """AutoNER without a dictionary of phrases is another method, and nobody's by mistake."""
+    """Raise `DataError` if phrases are asked for and there are none: the method would be another one."""
     if own.phrases and not any(sentence.unknown for sentence in sentences):
         raise DataError(
             "AutoNER learns from a dictionary of phrases without types too, and the training sentences have "

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 Outputs = tuple[Tensor, Tensor, Tensor, Tensor]
-"""Of each word: what it says of the gap after it, of the gap before it, of a span that begins with it, and
-of one that ends with it (the last two over None and all types)."""
+"""Logits of each word: for the gap after it, the gap before it, a span that begins with it, and a span that
+ends with it (the last two over None and all types)."""
 
 
 def tie_probabilities(outputs: Outputs, row: Tensor) -> Tensor:

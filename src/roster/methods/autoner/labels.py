@@ -52,9 +52,9 @@ def tie_labels(
 
 def gap_labels(sentences: Sequence[Sentence], *, phrases: bool = True) -> np.ndarray:
     """[words]: a gap inside a name is a Tie; its edges are Breaks. Inside a phrase of unknown type and at
-    its edges, nobody knows. Everything else is a Break, and so are both ends of a sentence.
+    its edges, it is unknown. Everything else is a Break, and so are both ends of a sentence.
 
-    A name knows its own edges, also where a phrase begins there. Of two names that cross each other one is
+    The edges of a name are Breaks also where a phrase begins there. Of two names that cross each other one is
     wrong: a gap inside the one and at the edge of the other is unknown.
 
     >>> from roster.corpus.sentence import Span

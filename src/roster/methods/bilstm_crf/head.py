@@ -42,7 +42,7 @@ class CrfHead(TagScores):
         )
 
     def negative_log_likelihood(self, emissions: Tensor, rows: Tensor, tags: Tensor) -> Tensor:
-        """[chains] from what `forward` says of words in order, the row of each, and its tag."""
+        """[chains], from the emissions of words in order, the row of each, and its tag."""
         places, mask = chains(rows)
         scores = (emissions[places], mask, *self.steps())
         return log_partition(*scores) - path_score(*scores, tags[places])

@@ -71,9 +71,9 @@ class NoiseRobustObjective(Objective):
     then weigh less (Elkan and Noto 2008). Both are decided by the entity words held out of the model, or by
     those that it learns where none is.
 
-    One seed for each model: every one leaves out O words of its own, and removes labels for itself. Of words
-    that are `unlabelled` nobody says that they are `O`, and words `held_out` of a model are not its to learn:
-    they are in no loss.
+    One seed for each model: every one leaves out O words of its own, and removes labels for itself. Words
+    that are `unlabelled` may be entities, and words `held_out` of a model are kept from it: both are in none
+    of its losses.
     """
 
     capturable = True
