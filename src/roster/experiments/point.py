@@ -16,9 +16,6 @@ DISTANT_MATCH = "distant-match"
 PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
 """Options that are paths. The key has fingerprints of the content instead."""
 
-DERIVATION = 7
-"""Version of `roster.methods.defaults`, raised by a change that affects results."""
-
 
 @dataclass(frozen=True)
 class Change:
@@ -113,7 +110,7 @@ def key_of(point: Point, data: str, backbone: str) -> str:
     usual = settings(from_dict({"method": config.method, "backbone": {"name": config.backbone.name}}))
     given = derivable(config) & set(point.request().given) if point.preset is None else set()
     chosen = {n: value for n, value in settings(config).items() if value != usual.get(n) or n in given}
-    derived = DERIVATION if point.preset is None else None
+    derived = registry.get(point.method).derivation if point.preset is None else None
     return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves), derived)
 
 

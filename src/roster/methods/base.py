@@ -50,6 +50,9 @@ class Method:
     """The method's own sections of the config: dataclasses whose fields are `roster.config.option`s."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Values of shared options that are other than usual, by their full names."""
+    derivation: ClassVar[int] = 5
+    """Version of what is derived, raised by a change that affects results: stored results of experiments that
+    were derived by another version are not used."""
 
     @property
     def head(self) -> type[WordStates]:

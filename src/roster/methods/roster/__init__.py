@@ -63,6 +63,7 @@ class RosterMethod(Method):
         "augmentation": Augmentation,
         "self_training": SelfTraining,
     }
+    derivation = 7
 
     @property
     def head(self) -> type[TwoHeads]:
