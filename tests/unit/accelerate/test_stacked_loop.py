@@ -38,6 +38,7 @@ from roster.methods.train import train
 from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead, WordStates
 from roster.training import loop
+from roster.training.engine import Engine
 from roster.training.loop import PlainModels
 from roster.training.objective import Checkpoint, Objective, Schedule
 from roster.training.task import Task
@@ -337,7 +338,12 @@ def test_captured_steps_learn_as_the_cpu_does(name: str, tiny: Path, toy: list[S
         config = load_config(
             overrides={**overrides(tiny), "optimiser.device": device, "optimiser.engine": "fast"}
         )
-        task = Task.build(config, ("PER", "LOC"), toy, {})
+
+        def fast(device: torch.device, encoder: Any, config: Config = config) -> Engine:
+            return choose_engine(config, device, encoder, case.head, (k, 0), print)
+
+        task = Task.build(config, ("PER", "LOC"), toy, {}, choose_engine=fast)
+        assert isinstance(task.engine, FastEngine)
         models = [without_dropout(task, case.head, seed) for seed in SEEDS[:k]]
         stack = task.engine.take(models)
         told = task.engine.fit(stack, case.make(task, k), Schedule(3, 2e-3), SEEDS[:k], description=name)

@@ -46,6 +46,9 @@ ENSEMBLE, SELF_TRAINING = "ensemble", "self-training"
 REACHED, GAIN = 0.98, 0.005
 """Distillation goes on while it agrees with the mean on less than the first share of the entity words and
 gains at least the second, for at most `ROUNDS`."""
+FOLLOWED = 0.87
+"""Self-training takes an ensemble model's own predictions for targets. One that agrees with the mean of the
+members on less than this share of the entity words has not followed its first target, and loses more."""
 
 
 def train_roster(task: Task, run: Run) -> TwoHeads:
@@ -59,7 +62,7 @@ def train_roster(task: Task, run: Run) -> TwoHeads:
         y = mean_of_members(task, run, k)
         distil(task, run, y, k)  # line 10
         last = ENSEMBLE
-    if task.config.section(SelfTraining).enabled:  # lines 11 to 18
+    if task.config.section(SelfTraining).enabled and follows_the_mean(task, run):  # lines 11 to 18
         self_train(task, run, y, last)
         last = SELF_TRAINING
     model = task.new_model(TwoHeads, 0)
@@ -336,10 +339,24 @@ def distil(task: Task, run: Run, y: np.ndarray, k: int) -> None:
         )
         model.load_state_dict(start)
         models, facts["undone"] = engine.take([model]), f"agrees less with the mean than {member}"
+        facts["agreement"] = round(before, 4)
     finish_stage(task, run, stage, models, TwoHeads, facts)
 
 
 # -- lines 11 to 18: self-training -----------------------------------------------------------------
+
+
+def follows_the_mean(task: Task, run: Run) -> bool:
+    """Whether the ensemble model, where there is one, agrees with the mean well enough to teach itself."""
+    if not (task.config.section(Ensemble).enabled and task.config.section(NoiseRobust).repair):
+        return True
+    share: float = run.results["stages"][ENSEMBLE]["agreement"]
+    if share < FOLLOWED:
+        run.log(
+            f"no self-training: the ensemble model agrees with the mean of the members on only {share:.0%} "
+            "of the entity words, so its own predictions would be worse targets"
+        )
+    return share >= FOLLOWED
 
 
 def self_train(task: Task, run: Run, y: np.ndarray | None, start: str) -> None:

@@ -403,3 +403,27 @@ def test_self_training_that_loses_nothing_stays(
     kept = run.weights("self-training")
     assert not all(torch.equal(kept[name], value) for name, value in start.items())
     assert "undone" not in run.results["stages"]["self-training"]
+
+
+@pytest.mark.parametrize(
+    ("share", "repair", "trained"), [(0.86, True, False), (0.87, True, True), (0.5, False, True)]
+)
+def test_a_model_that_did_not_follow_the_mean_does_not_teach_itself(
+    share: float, repair: bool, trained: bool, tiny: Path, toy: list[Sentence], run: Run
+) -> None:
+    task = task_of(tiny, toy, **{"noise_robust.repair": repair})
+    run.finish("ensemble", {"agreement": share})
+    assert algorithm.follows_the_mean(task, run) == trained
+    assert ("no self-training" in log_of(run)) != trained
+
+
+def test_a_run_without_self_training_ends_with_the_ensemble_model(
+    tiny: Path, toy: list[Sentence], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithm, "FOLLOWED", 2.0)
+    task = task_of(tiny, toy)
+    keep(run, task, certain(task.labels), certain(task.labels))
+    model = algorithm.train_roster(task, run)
+    assert "self-training" not in run.results["stages"]
+    weights = run.weights("ensemble")
+    assert all(torch.equal(weights[name], value) for name, value in model.state_dict().items())
