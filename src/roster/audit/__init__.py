@@ -1,0 +1,1 @@
+"""`roster audit`: which labels and dictionary entries are wrong or missing, without gold labels."""

@@ -1,0 +1,1 @@
+"""Self-contained HTML pages: the audit and the report of a run."""

@@ -1,0 +1,1 @@
+"""`roster report`: one page on a run."""
