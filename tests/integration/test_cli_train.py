@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import roster as package
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import ConfigError
 from roster.methods.request import read_config
+from roster.model.weights import load_tensors
 
 STAGES = {
     "roster": ["member-0", "member-1", "mean-of-members", "ensemble", "self-training", "model"],
@@ -37,7 +39,7 @@ def records(text: str) -> list[dict[str, Any]]:
 def test_the_run_folder(method: str, runs: dict[str, Path]) -> None:
     run = runs[method]
     assert {p.name for p in run.iterdir()} == {
-        ".lock", "config.toml", "run.json", "log.txt", "results.json", "model"
+        ".lock", "config.toml", "run.json", "log.txt", "results.json", "predictions.safetensors", "model"
     }  # fmt: skip
     assert {"roster.json", "config.json", "tokenizer.json", "roster.safetensors", "config.toml"} <= {
         p.name for p in (run / "model").iterdir()
@@ -45,6 +47,22 @@ def test_the_run_folder(method: str, runs: dict[str, Path]) -> None:
     assert read_config(run / "config.toml").method == method
     assert (run / "model" / "config.toml").read_bytes() == (run / "config.toml").read_bytes()
     assert {"config", "data", "backbone", "layout"} <= set(json.loads((run / "run.json").read_text()))
+
+
+@pytest.mark.parametrize("method", STAGES)
+def test_the_predictions_on_the_training_text_stay(method: str, runs: dict[str, Path]) -> None:
+    kept, _ = load_tensors(runs[method] / "predictions.safetensors")
+    words = {tensor.shape[-1 if name == "removed" else 0] for name, tensor in kept.items()}
+    assert len(words) == 1
+    members = sum(stage.startswith("member-") for stage in STAGES[method])
+    assert sorted(kept) == sorted(
+        ["final", *([f"member-{i}" for i in range(members)] + ["removed", "held_out"]) * (members > 0)]
+    )
+    if members:
+        assert len(kept["removed"]) == members
+        assert torch.allclose(kept["member-0"].float().sum(-1), torch.ones(1), atol=1e-2)
+    told = results(runs[method])["data"]
+    assert Path(told["path"]).exists()
 
 
 @pytest.mark.parametrize("method", STAGES)

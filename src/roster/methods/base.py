@@ -15,6 +15,8 @@ from roster.config import Config
 from roster.corpus.sentence import Sentence
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from roster.methods.facts import Facts
     from roster.model.heads import WordStates
     from roster.training.mentions import TypeCount
@@ -62,6 +64,11 @@ class Method:
     def train(self, task: Task, run: Run) -> WordStates:
         """Distant labels in, model out. Finished stages are taken from the run folder."""
         raise TypeError(f"{type(self).__name__} has no train")
+
+    def kept_predictions(self, task: Task, run: Run) -> dict[str, Tensor]:
+        """Predictions of other models than the last on the training text that stay in the run, by name: of
+        every training word in order, [words, ...]. The run is finished but for its model."""
+        return {}
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for values that do not go together."""

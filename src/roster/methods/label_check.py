@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from roster.model.decoding import decode, io_classes
-from roster.model.heads import WordStates
-from roster.model.reading import read_probabilities
 from roster.training.mentions import TypeCount, count_by_type
 from roster.training.run import Run
 from roster.training.task import Task
@@ -17,10 +17,12 @@ FAR = 0.3
 """A model that finds less than this share of a type's labels in its training text is far from them."""
 
 
-def compare_with_labels(task: Task, run: Run, model: WordStates) -> dict[str, TypeCount]:
-    """Notes what the model finds in its own training text, and warns where that is far from the labels."""
-    p = read_probabilities(model, task.corpus)
-    spans = decode(model.scheme, p.cpu().numpy(), map(len, task.sentences), task.types)
+def compare_with_labels(task: Task, run: Run, scheme: str, p: np.ndarray) -> dict[str, TypeCount]:
+    """Notes what the model finds in its own training text, and warns where that is far from the labels.
+
+    `p` [words, classes] are its predictions there, in its tagging scheme.
+    """
+    spans = decode(scheme, p, map(len, task.sentences), task.types)
     found = [s.with_spans(x) for s, x in zip(task.sentences, spans, strict=True)]
     counts = count_by_type(io_classes(found, task.types), task.mentions, task.starts, task.types)
     run.results["found"] = {name: count.as_dict() for name, count in counts.items()}

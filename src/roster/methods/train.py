@@ -22,6 +22,7 @@ from roster.methods.facts import facts_of
 from roster.methods.label_check import compare_with_labels
 from roster.methods.request import Request, read_config
 from roster.model.folder import is_model, save_model
+from roster.model.reading import read_probabilities
 from roster.progress import timed
 from roster.training.gold import add_gold, gold_fingerprint, read_gold
 from roster.training.run import Run
@@ -96,6 +97,10 @@ def _train(
     if derivation:
         run.log(derivation)
     run.results.update(prepared.results)
+    run.results["data"] = {
+        "path": None if dataset.path is None else str(Path(dataset.path).resolve()),
+        "fingerprint": dataset.fingerprint(),
+    }
     for line in prepared.lines:
         run.log(line)
     of_them = f" ({len(gold)} of them gold)" if gold else ""
@@ -105,7 +110,9 @@ def _train(
         f"{reading.facts['seconds']:.1f} s; device {task.device}, {task.engine.name} engine"
     )
     model = method.train(task, run)
-    method.check_result(config, compare_with_labels(task, run, model))
+    p = read_probabilities(model, task.corpus).cpu()
+    method.check_result(config, compare_with_labels(task, run, model.scheme, p.numpy()))
+    run.keep_predictions({**method.kept_predictions(task, run), "final": p.half()})
     save_model(
         run.path / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
     )

@@ -14,15 +14,18 @@ SPLIT = "split."
 class Predictions:
     """The distributions of a model for every word, [words, classes], in float16.
 
-    `train` is of the training text, `splits` of each report split by its name.
+    `train` is of the training text, `splits` of each report split by its name. `removed` [words] is how often
+    label removal found the label of a word wrong, where the training removes labels.
     """
 
     train: Tensor
     splits: Mapping[str, Tensor] = field(default_factory=dict)
+    removed: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """The same by names, for a file."""
-        return {"train": self.train, **{f"{SPLIT}{name}": p for name, p in self.splits.items()}}
+        removed = {} if self.removed is None else {"removed": self.removed}
+        return {"train": self.train, **removed, **{f"{SPLIT}{name}": p for name, p in self.splits.items()}}
 
     @classmethod
     def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Predictions:
@@ -34,4 +37,4 @@ class Predictions:
         [[1.0, 1.0, 1.0]]
         """
         splits = {name[len(SPLIT) :]: p for name, p in tensors.items() if name.startswith(SPLIT)}
-        return cls(tensors["train"], splits)
+        return cls(tensors["train"], splits, tensors.get("removed"))

@@ -5,6 +5,7 @@
     run/log.txt                one line for each stage: seconds, peak memory, scores
     run/results.json           the same as data
     run/points/                finished stages, and the last checkpoint of the one under way
+    run/predictions.safetensors  what the models predict on the training text, for the audit
     run/model/                 the final model
 
 Every file is written whole or not at all. A folder made by another config or other data is refused.
@@ -32,10 +33,10 @@ from roster.training.folder import RunFolder
 from roster.training.objective import Checkpoint
 from roster.training.predictions import Predictions
 
-LAYOUT = 3
-"""Raised when files of an unfinished run change. 3: the config has the sections of the method alone; weights
-and predictions of a stage lie in files of their own."""
+LAYOUT = 4
+"""Raised when files of an unfinished run change. 4: label removal keeps its history."""
 CHECKPOINT_SECONDS = 30.0
+PREDICTIONS = "predictions.safetensors"
 WORDS = {
     "layout": "by another version of roster",
     "config": "with another config",
@@ -102,6 +103,11 @@ class Run(RunFolder):
         if self._writer is not None:
             self._writer.shutdown()
         super().close()
+
+    def keep_predictions(self, tensors: Mapping[str, Tensor]) -> None:
+        """What stays of the predictions on the training text when the run is finished."""
+        self._settle()
+        save_tensors(self.path / PREDICTIONS, tensors)
 
     # -- finished stages ------------------------------------------------------------------------
 

@@ -21,6 +21,8 @@ from roster.methods.facts import Facts, epochs_for, learning_rate, round_rate
 from roster.methods.roster.settings import Augmentation, Ensemble, NoiseRobust, SelfTraining
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from roster.methods.roster.head import TwoHeads
     from roster.training.mentions import TypeCount
     from roster.training.run import Run
@@ -75,6 +77,11 @@ class RosterMethod(Method):
         from roster.methods.roster.algorithm import train_roster
 
         return train_roster(task, run)
+
+    def kept_predictions(self, task: Task, run: Run) -> dict[str, Tensor]:
+        from roster.methods.roster.algorithm import kept_predictions
+
+        return kept_predictions(task, run)
 
     def check(self, config: Config) -> None:
         own = config.section(Augmentation)

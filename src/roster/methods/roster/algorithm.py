@@ -91,6 +91,8 @@ class Member:
     models: Models
     index: int
     facts: Mapping[str, Any]
+    removed: torch.Tensor
+    """[words]: how often label removal found the label of a word wrong."""
 
     @property
     def classes(self) -> np.ndarray:
@@ -156,7 +158,14 @@ def _train(
     trained, facts = train_stage(task, run, stage, models, objective, schedule, seeds)
     p, splits = trained.read(task.corpus).half().cpu(), task.read_splits(trained)
     return [
-        Member(p[i], {name: q[i] for name, q in splits.items()}, trained, i, {**seen, **objective.facts(i)})
+        Member(
+            p[i],
+            {name: q[i] for name, q in splits.items()},
+            trained,
+            i,
+            {**seen, **objective.facts(i), "kept_by_type": objective.kept_by_type(i, task.types)},
+            objective.removed[i].cpu(),
+        )
         for i, seen in enumerate(facts)
     ]
 
@@ -224,9 +233,21 @@ def _finish_member(task: Task, run: Run, member: int, trained: Member, keep_weig
     needed = (ensemble.start == "member" and keep_weights) or not ensemble.enabled
     weights = trained.models.state_dict(trained.index) if needed else None
     facts = {**trained.facts, "scores": task.score(trained.splits, TwoHeads)}
-    run.finish(name, facts, weights=weights, predictions=Predictions(trained.p, splits))
+    run.finish(name, facts, weights=weights, predictions=Predictions(trained.p, splits, trained.removed))
     if finds_nothing(trained.p.numpy()):
         run.log(f"{name} finds no entity in its own training text; more labels or more epochs may help")
+
+
+def kept_predictions(task: Task, run: Run) -> dict[str, torch.Tensor]:
+    """What the members think of every training word, and which of them did not learn its label."""
+    ensemble = task.config.section(Ensemble)
+    k = ensemble.models if ensemble.enabled else 1
+    members = [run.predictions(member_name(member)) for member in range(k)]
+    removed = [one.removed for one in members]
+    kept = {member_name(i): one.train for i, one in enumerate(members)}
+    if all(one is not None for one in removed):
+        kept["removed"] = torch.stack([one for one in removed if one is not None])
+    return {**kept, "held_out": torch.from_numpy(member_folds(task, k).of_word)}
 
 
 def learned_share(classes: np.ndarray, folds: Folds, member: int, starts: np.ndarray) -> float:

@@ -126,6 +126,11 @@ class NoiseRobustObjective(Objective):
         types = int(labels.max(initial=0))
         self.typed = torch.zeros(len(seeds), 2, max(1, types), device=corpus.device)
         """The same by type: how many entity words it was taught, and how many of them had the right type."""
+        self.removed = torch.zeros(len(seeds), len(labels), dtype=torch.int16, device=corpus.device)
+        """At how many removals a model found the label of a word wrong."""
+        self.kept = torch.full((len(seeds), max(1, steps // config.update_every), types + 1), -1.0,
+                               device=corpus.device)  # fmt: skip
+        """The share of the labels of each class left at each removal; -1 before it, or without any."""
         self.switches = torch.full((len(seeds), 2 * CHECKS), -1.0, device=corpus.device)
         """Of each model the steps at which it went on to GCE, or back, at most one a check; then -1."""
 
@@ -147,6 +152,17 @@ class NoiseRobustObjective(Objective):
             w_e, w_t = label_weights(e, r, labels, c.tau, c.keep_minority, entities, c.repair, only_o)
             self.w_e[member, words] = torch.where(fixed, 1.0, w_e) * self.seen[member, words]
             self.w_t[member, words] = torch.where(fixed, 1.0, w_t) * self.learned[member, words]
+            self._note_removal(member, words, step // c.update_every - 1)
+
+    def _note_removal(self, member: int, words: Tensor | slice, number: int) -> None:
+        """What this removal left of the labels that the model learns, by class, and which it took."""
+        labels, seen = self.labels[words], self.seen[member, words] > 0
+        out = torch.where(labels > 0, self.w_t[member, words], self.w_e[member, words]) == 0
+        self.removed[member, words] += (out & seen).short()
+        classes = self.kept.shape[-1]
+        left, all_seen = (torch.bincount(labels[mask], minlength=classes) for mask in (seen & ~out, seen))
+        if number < self.kept.shape[1]:
+            self.kept[member, number] = torch.where(all_seen > 0, left / all_seen, -1.0)
 
     @property
     def robust(self) -> Tensor:
@@ -224,10 +240,19 @@ class NoiseRobustObjective(Objective):
             "switches": [int(step) for step in self.switches[member].tolist() if step >= 0],
         }
 
+    def kept_by_type(self, member: int, types: Sequence[str]) -> list[dict[str, Any]]:
+        """For every removal its step, and the share of labels left of O and of each type that has any."""
+        every = self.config.update_every
+        return [
+            {"step": (number + 1) * every, "O": left.pop("O", None), "types": left}
+            for number, shares in enumerate(self.kept[member].tolist())
+            if (left := {t: round(x, 4) for t, x in zip(["O", *types], shares, strict=False) if x >= 0})
+        ]
+
     def state(self) -> dict[str, Tensor]:
         return {"w_e": self.w_e, "w_t": self.w_t, "q": self.q, "q_types": self.q_types,
                 "o_weight": self.o_weight, "tally": self.tally, "typed": self.typed,
-                "switches": self.switches}  # fmt: skip
+                "removed": self.removed, "kept": self.kept, "switches": self.switches}  # fmt: skip
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         for name, tensor in self.state().items():

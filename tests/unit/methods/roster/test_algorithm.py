@@ -114,7 +114,7 @@ def trained_as(task: Task, *classes: np.ndarray) -> list[Member]:
     """Members trained in step that find these classes."""
     models = task.engine.take([task.new_model(TwoHeads, 0)])
     found = [torch.from_numpy(certain(x)).half() for x in classes]
-    return [Member(p, {}, models, 0, {"number": i}) for i, p in enumerate(found)]
+    return [Member(p, {}, models, 0, {"number": i}, torch.zeros(len(p))) for i, p in enumerate(found)]
 
 
 @pytest.mark.parametrize("first_is_better", [True, False])

@@ -399,6 +399,27 @@ def test_entity_labels_leave_the_loss_of_the_entity_head_on_demand(task: Task, r
     assert torch.equal(doubted[entity], ~found[entity] & remove_entities)
 
 
+def test_the_history_of_removals(task: Task) -> None:
+    """How often each word's label was found wrong, and the share of each class that was left, every time."""
+    objective = objective_of(task, (0, 1), steps=15, remove_labels=True, tau=0.4, drop_o=0.3)
+    n, rng = task.corpus.n_words, np.random.default_rng(0)
+    times, shares = np.zeros((2, n)), []
+    for step in (5, 10):
+        p = torch.from_numpy(rng.dirichlet([0.5] * 3, size=(2, n)).astype(np.float32))
+        objective.prepare(Says(p), step, everything)  # type: ignore[arg-type]
+        labels, learned = objective.labels.numpy(), objective.seen.numpy() > 0
+        left = np.where(labels > 0, objective.w_t.numpy(), objective.w_e.numpy()) > 0
+        times += learned & ~left
+        shares.append([left[1][learned[1] & (labels == c)].mean() for c in range(3)])
+    assert np.array_equal(objective.removed.numpy(), times)
+    assert times.max() == 2
+    told = objective.kept_by_type(1, ("PER", "LOC"))
+    assert [one["step"] for one in told] == [5, 10]
+    for one, (o, per, loc) in zip(told, shares, strict=True):
+        assert one["O"] == pytest.approx(o, abs=1e-4)
+        assert one["types"] == {"PER": pytest.approx(per, abs=1e-4), "LOC": pytest.approx(loc, abs=1e-4)}
+
+
 def test_only_o_labels_are_removed_in_the_entity_warmup(task: Task) -> None:
     """Missing names leave the loss from the first removal on; entity labels only after the warm-up."""
     options = {"remove_labels": True, "remove_entities": True, "tau": 0.4, "keep_minority": 1.0}
