@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from roster.api.audit import audit
     from roster.api.data import convert
     from roster.api.labelling import label
     from roster.api.recognition import evaluate, export, predict, predict_file
@@ -28,6 +29,7 @@ __all__ = [
     "Recogniser",
     "Sentence",
     "Span",
+    "audit",
     "convert",
     "effective_config",
     "evaluate",
@@ -43,6 +45,7 @@ __all__ = [
     "write",
 ]
 _MODULES = {
+    "api.audit": ("audit",),
     "api.data": ("convert",),
     "api.labelling": ("label",),
     "api.recognition": ("evaluate", "export", "predict", "predict_file"),

@@ -1,0 +1,125 @@
+"""The audit of a run: claims on labels, entries, missing names and types, as data and as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from roster.auditing import entries as of_entries
+from roster.auditing import names as of_names
+from roster.auditing.entries import Entry, entries
+from roster.auditing.evidence import Evidence
+from roster.auditing.labels import Judged, judge
+from roster.auditing.names import Name, missing_names
+from roster.auditing.patch import Change, changes, patch
+from roster.auditing.quality import TypeQuality, quality
+from roster.files import atomic
+
+ROWS, PATCH, PAGE = "audit.jsonl", "patch.tsv", "audit.html"
+"""Names of the files."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What the members of a run think of its labels. Each part is computed when it is first asked for."""
+
+    evidence: Evidence
+
+    @cached_property
+    def judged(self) -> Judged:
+        return judge(self.evidence)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        """The least trusted first."""
+        return entries(self.evidence, self.judged)
+
+    @cached_property
+    def names(self) -> list[Name]:
+        """Names that no label names, the surest first."""
+        return missing_names(self.evidence, self.judged)
+
+    @cached_property
+    def types(self) -> list[TypeQuality]:
+        return quality(self.evidence, self.judged)
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Repairs of the dictionary, the surest first."""
+        return changes(self.entries, self.names)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """All claims as data, one kind after the other, each in its order."""
+        yield from ({"kind": "type", **one.as_dict()} for one in self.types)
+        yield from self._labels()
+        yield from self._entries()
+        yield from self._names()
+
+    def _labels(self) -> Iterator[dict[str, Any]]:
+        evidence, judged = self.evidence, self.judged
+        for number in judged.wrong.tolist():
+            start, end = int(judged.spans.start[number]), int(judged.spans.end[number])
+            place = evidence.place(start, end)
+            left, text, right = evidence.example(start, end)
+            believed = judged.believed(number)
+            row: dict[str, Any] = {
+                "kind": "label",
+                "sentence": place[0],
+                "start": place[1],
+                "end": place[2],
+                "left": left,
+                "text": text,
+                "right": right,
+                "given": evidence.types[int(judged.spans.label[number]) - 1],
+                "believed": "" if believed is None else evidence.types[believed[2] - 1],
+                "confidence": round(1 - float(judged.certainty[number]), 4),
+                "members": round(float(judged.certainty[number]), 4),
+                "removed": round(float(judged.doubts[number]), 4),
+            }
+            if believed is not None and believed[:2] != (start, end):
+                row["believed_text"] = evidence.name(*believed[:2])
+            if judged.blind[number] == judged.blind[number]:
+                row["held_out"] = round(float(judged.blind[number]), 4)
+            row["sources"] = [one.as_dict() for one in evidence.sources.get(place, ())]
+            yield row
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        for entry in self.entries:
+            believed, longer = entry.believed
+            yield {
+                "kind": "entry",
+                **entry.source.as_dict(),
+                "label": entry.label,
+                "verdict": entry.verdict,
+                "believed": believed,
+                "longer": longer,
+                "labels": entry.labels,
+                "right": round(entry.right, 2),
+                "wrong": round(entry.labels - entry.right, 2),
+                "confidence": round(entry.confidence, 4),
+                "examples": of_entries.examples(self.evidence, self.judged, entry),
+            }
+
+    def _names(self) -> Iterator[dict[str, Any]]:
+        for name in self.names:
+            yield {
+                "kind": "name",
+                "name": name.name,
+                "label": name.label,
+                "count": name.count,
+                "confidence": round(name.confidence, 4),
+                "examples": of_names.examples(self.evidence, name),
+            }
+
+    def save(self, folder: str | Path) -> None:
+        """Writes the claims as JSON lines and the patch into a folder."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic(folder / ROWS) as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
+        with atomic(folder / PATCH) as file:
+            file.writelines(patch(self.changes))

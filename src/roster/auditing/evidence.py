@@ -1,0 +1,158 @@
+"""What a finished run and its data set have for an audit: sentences, labels with their sources, opinions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roster.auditing.opinions import Opinions
+from roster.corpus.dataset import PROVENANCE, Dataset, Part, load_dataset
+from roster.corpus.sentence import Sentence
+from roster.errors import RunError
+from roster.files import read_object
+from roster.model.weights import load_tensors
+from roster.training.mentions import Mentions, label_mentions, sentence_starts
+from roster.training.run import PREDICTIONS
+
+CONTEXT = 60
+"""Characters of a sentence that an example shows on each side of a mention."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An entry of a dictionary (or another source) that a label comes from. `line` 0: not known."""
+
+    source: str
+    entry: str
+    line: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"source": self.source, "entry": self.entry, "line": self.line}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`sources` has those of a label by sentence number, first word and word after the last; where nothing is
+    known of them it is empty."""
+
+    sentences: Sequence[Sentence]
+    types: tuple[str, ...]
+    opinions: Opinions
+    sources: Mapping[tuple[int, int, int], tuple[Source, ...]]
+
+    @cached_property
+    def mentions(self) -> Mentions:
+        return label_mentions(self.sentences, self.types, {}, None)[0]
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        return sentence_starts(self.sentences)
+
+    @cached_property
+    def first_words(self) -> np.ndarray:
+        """The number of the first word of each sentence, and of the word after the last."""
+        return np.cumsum([0, *map(len, self.sentences)])
+
+    def place(self, start: int, end: int) -> tuple[int, int, int]:
+        """The sentence of some words of the text, and their numbers in it."""
+        number = int(np.searchsorted(self.first_words, start, side="right")) - 1
+        first = int(self.first_words[number])
+        return number, start - first, end - first
+
+    def name(self, start: int, end: int) -> str:
+        """The words as the text has them."""
+        number, first, last = self.place(start, end)
+        sentence = self.sentences[number]
+        return sentence.text[sentence.offsets[first][0] : sentence.offsets[last - 1][1]]
+
+    def example(self, start: int, end: int) -> tuple[str, str, str]:
+        """What stands before the words, the words, and what stands after them."""
+        number, first, last = self.place(start, end)
+        sentence = self.sentences[number]
+        low, high = sentence.offsets[0][0], sentence.offsets[-1][1]
+        begin, stop = sentence.offsets[first][0], sentence.offsets[last - 1][1]
+        left, right = sentence.text[low:begin], sentence.text[stop:high]
+        return _cut(left[::-1])[::-1], sentence.text[begin:stop], _cut(right)
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text, in whole words where they are short enough."""
+    if len(text) <= CONTEXT:
+        return text
+    kept = text[:CONTEXT].rsplit(maxsplit=1)
+    return (kept[0] if len(kept) > 1 else text[:CONTEXT]) + " …"
+
+
+def read_run(run: str | Path, data: str | Path | Dataset | None = None) -> Evidence:
+    """The evidence in a run folder. `data` is the data set it was trained on, if that has moved.
+
+    Raises:
+        RunError: the run is not finished, kept no members, or was trained on other data.
+    """
+    folder = Path(run)
+    if not (folder / "results.json").is_file():
+        raise RunError(f"{folder} is no run folder: it has no results.json; roster train makes one")
+    results = read_object(folder / "results.json")
+    kept = _predictions(folder, results)
+    dataset = data if isinstance(data, Dataset) else load_dataset(data or _path(folder, results))
+    told = results.get("data", {}).get("fingerprint")
+    if told is not None and dataset.fingerprint() != told:
+        raise RunError(
+            f"{dataset.path or 'this data set'} is not what {folder} was trained on; it may have changed "
+            "since. Give the data as it was (--data), or train again"
+        )
+    words = sum(map(len, dataset.train))  # gold sentences of a training come after them
+    members = [kept[name][:words] for name in sorted(n for n in kept if n.startswith("member-"))]
+    removed = kept["removed"][:, :words] if "removed" in kept else None
+    opinions = Opinions(members, kept["held_out"][:words], removed)
+    return Evidence(dataset.train, tuple(dataset.types), opinions, read_sources(dataset))
+
+
+def _predictions(folder: Path, results: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    if "model" not in results.get("stages", {}):
+        raise RunError(f"the run {folder} is not finished; the same roster train command goes on with it")
+    file = folder / PREDICTIONS
+    if not file.is_file():
+        raise RunError(f"{folder} was made by an earlier version, which kept no predictions; train it again")
+    kept = {name: tensor.numpy() for name, tensor in load_tensors(file)[0].items()}
+    if "member-0" not in kept:
+        raise RunError(
+            f"the run {folder} has one model and no members; an audit compares several: "
+            "train with --method roster"
+        )
+    return kept
+
+
+def _path(folder: Path, results: Mapping[str, Any]) -> str:
+    path: str | None = results.get("data", {}).get("path")
+    if path is None or not Path(path).exists():
+        where = "its data were in memory" if path is None else f"{path} is not there any more"
+        raise RunError(f"the training text of {folder} cannot be read: {where}; give it with --data")
+    return path
+
+
+def read_sources(dataset: Dataset) -> dict[tuple[int, int, int], tuple[Source, ...]]:
+    """Where the labels come from, as `roster label` noted it beside them; nothing where it did not."""
+    part = dataset.parts["train"]
+    if not isinstance(part, Part) or len(part.paths) != 1:
+        return {}
+    file = part.paths[0].with_name(part.paths[0].name + PROVENANCE)
+    return dict(_read_sources(file)) if file.is_file() else {}
+
+
+def _read_sources(file: Path) -> Iterator[tuple[tuple[int, int, int], tuple[Source, ...]]]:
+    """Lines of the provenance file. Sentences are counted from 0 there, empty ones too."""
+    with file.open(encoding="utf-8") as lines:
+        for line in lines:
+            one = json.loads(line)
+            found = tuple(
+                Source(str(x.get("source", "")), str(x.get("entry", "")), int(x.get("line") or 0))
+                for x in one.get("evidence", ())
+            )
+            yield (one["sentence"], one["start"], one["end"]), found

@@ -1,0 +1,66 @@
+"""Distant labels believed wrong, and what is believed instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from roster.auditing.evidence import Evidence
+from roster.auditing.spans import Spans, certainty, means, overlapping, predicted
+
+DOUBTED = 0.5
+"""A label that the members give less certainty than this is believed wrong."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """All labels of the text with what the members think of each; arrays are in the order of `spans`."""
+
+    spans: Spans
+    certainty: np.ndarray
+    """By the mean of the members: of span and type."""
+    blind: np.ndarray
+    """By the member that did not learn the label; NaN where all did."""
+    doubts: np.ndarray
+    """How often members removed the label, as a share of the most often removed one."""
+    instead: Spans
+    """What the mean of the members predicts in the whole text."""
+    meets: np.ndarray
+    """Of each label the number of the prediction that shares a word with it, or -1."""
+
+    @property
+    def wrong(self) -> np.ndarray:
+        """The numbers of labels believed wrong, the surest first."""
+        doubted = np.flatnonzero(self.certainty < DOUBTED)
+        return doubted[np.argsort(self.certainty[doubted], kind="stable")]
+
+    def believed(self, number: int) -> tuple[int, int, int] | None:
+        """What the members find in the place of a label: words and class. None: no name."""
+        met = int(self.meets[number])
+        if met < 0:
+            return None
+        return int(self.instead.start[met]), int(self.instead.end[met]), int(self.instead.label[met])
+
+
+def judge(evidence: Evidence) -> Judged:
+    """What the members think of every label.
+
+    The mean of the members is the judge: each of them did not learn the names of its fold. The certainty of
+    the whole span tells right from wrong labels better than that of its words: most wrong labels are parts
+    of longer names, whose words have the right type.
+    """
+    opinions, starts, m = evidence.opinions, evidence.starts, evidence.mentions
+    spans = Spans(m.start, m.end, m.label)
+    mean = opinions.mean()
+    instead = predicted(mean, starts)
+    blind = certainty(opinions.blind(), spans, starts)
+    blind[~opinions.is_blind()[spans.start]] = np.nan
+    return Judged(
+        spans,
+        certainty(mean, spans, starts),
+        blind,
+        means(opinions.doubts(), spans),
+        instead,
+        overlapping(spans, instead),
+    )

@@ -1,0 +1,89 @@
+"""Spans of the training text as flat arrays: what a distribution predicts, and how sure it is of a span."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Spans:
+    """First word, word after the last, and class of each span, in word order."""
+
+    start: np.ndarray
+    end: np.ndarray
+    label: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __getitem__(self, which: np.ndarray) -> Spans:
+        return Spans(self.start[which], self.end[which], self.label[which])
+
+
+def predicted(p: np.ndarray, starts: np.ndarray) -> Spans:
+    """Runs of words of one class, not across sentences.
+
+    `p` [words, classes] are distributions, `starts` [words + 1] marks where sentences begin.
+
+    >>> p = np.eye(3)[[0, 1, 1, 2, 1, 1]]
+    >>> spans = predicted(p, np.array([True, False, False, False, False, True, True]))
+    >>> list(zip(spans.start.tolist(), spans.end.tolist(), spans.label.tolist()))
+    [(1, 3, 1), (3, 4, 2), (4, 5, 1), (5, 6, 1)]
+    """
+    classes = p.argmax(-1)
+    changes = starts[:-1] | np.append(True, classes[1:] != classes[:-1])
+    begins = np.flatnonzero(changes)
+    ends = np.append(begins[1:], len(classes)).astype(begins.dtype)
+    entity = classes[begins] > 0
+    return Spans(begins[entity], ends[entity], classes[begins][entity])
+
+
+def means(values: np.ndarray, spans: Spans) -> np.ndarray:
+    """Mean over the words of each span of `values` [words], or of its class of `values` [words, classes].
+
+    >>> spans = Spans(np.array([0, 1]), np.array([1, 3]), np.array([1, 0]))
+    >>> means(np.array([[.1, .9], [.6, .4], [.8, .2]]), spans).tolist()
+    [0.9, 0.7]
+    """
+    sizes = spans.end - spans.start
+    number = np.repeat(np.arange(len(spans)), sizes)
+    words = (
+        np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(spans.start, sizes)
+    )
+    chosen = values[words] if values.ndim == 1 else values[words, spans.label[number]]
+    return np.bincount(number, weights=chosen, minlength=len(spans)) / np.maximum(1, sizes)
+
+
+def certainty(p: np.ndarray, spans: Spans, starts: np.ndarray) -> np.ndarray:
+    """[spans]: how sure `p` is that a span has this class and these ends: the mean probability of its
+    class, times the probabilities that the words beside it are not of the same class.
+    """
+    left, right = _beside(p, spans, starts)
+    return means(p, spans) * (1 - left) * (1 - right)
+
+
+def _beside(p: np.ndarray, spans: Spans, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of the span's class of the word before and after it; 0 beyond the sentence."""
+    if not len(spans):
+        return np.zeros(0), np.zeros(0)
+    before, after = np.maximum(0, spans.start - 1), np.minimum(len(p) - 1, spans.end)
+    left = np.where(starts[spans.start], 0.0, p[before, spans.label])
+    right = np.where(starts[spans.end], 0.0, p[after, spans.label])
+    return left, right
+
+
+def overlapping(spans: Spans, others: Spans) -> np.ndarray:
+    """[spans]: the first of the `others` (none overlaps another) that shares a word with a span, or -1.
+
+    >>> one = Spans(np.array([0, 4]), np.array([2, 5]), np.array([1, 1]))
+    >>> overlapping(one, Spans(np.array([1]), np.array([3]), np.array([1]))).tolist()
+    [0, -1]
+    """
+    if not len(others):
+        return np.full(len(spans), -1)
+    first = np.searchsorted(others.end, spans.start, side="right")
+    found = np.minimum(first, len(others) - 1)
+    meets = (first < len(others)) & (others.start[found] < spans.end)
+    return np.where(meets, found, -1)

@@ -1,0 +1,89 @@
+"""The audit in a few lines for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from roster.auditing.audit import Audit
+from roster.auditing.entries import RIGHT
+from roster.auditing.patch import SURE
+
+FIRST = 5
+"""So many claims of each kind are shown."""
+
+
+def summary(audit: Audit) -> str:
+    """A table of the types, the surest claims of each kind, and what the patch has."""
+    parts = [_types(audit), _labels(audit), _entries(audit), _names(audit), _changes(audit)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _types(audit: Audit) -> str:
+    rows = [["type", "labels", "precision", "recall"]]
+    for one in audit.types:
+        rows.append([one.label, f"{one.labels:,}", _share(one.precision), _share(one.recall)])
+    note = "Estimates without gold labels, with the error that such estimates have on other data."
+    return f"The labels of each type:\n\n{_table(rows)}\n\n{note}"
+
+
+def _share(estimate: Any) -> str:
+    if estimate is None:
+        return "-"
+    found = estimate.as_dict()
+    return f"{found['value']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+
+
+def _labels(audit: Audit) -> str:
+    wrong = audit.judged.wrong
+    if not len(wrong):
+        return "No label is believed wrong."
+    rows = []
+    for number in wrong[:FIRST].tolist():
+        spans, evidence = audit.judged.spans, audit.evidence
+        start, end = int(spans.start[number]), int(spans.end[number])
+        given = evidence.types[int(spans.label[number]) - 1]
+        rows.append([f"{evidence.name(start, end)} [{given}]", _instead(audit, number)])
+    of = f"{len(wrong):,} of {len(audit.judged.spans):,} labels are believed wrong, first of all:"
+    return f"{of}\n\n{_table(rows)}"
+
+
+def _instead(audit: Audit, number: int) -> str:
+    believed = audit.judged.believed(number)
+    if believed is None:
+        return "no name"
+    start, end, label = believed
+    return f"{audit.evidence.name(start, end)} [{audit.evidence.types[label - 1]}]"
+
+
+def _entries(audit: Audit) -> str:
+    counts = Counter(entry.verdict for entry in audit.entries)
+    told = ", ".join(f"{verdict} {count:,}" for verdict, count in counts.most_common())
+    doubted = [entry for entry in audit.entries if entry.verdict != RIGHT][:FIRST]
+    rows = [
+        [f"{e.source.entry} [{e.label}]", e.verdict, f"{e.labels - e.right:.0f} of {e.labels} labels"]
+        for e in doubted
+    ]
+    return f"Entries of the dictionary: {told}.\n\n{_table(rows)}".rstrip()
+
+
+def _names(audit: Audit) -> str:
+    if not audit.names:
+        return "No name is missing."
+    rows = [[f"{one.name} [{one.label}]", f"{one.count} times"] for one in audit.names[:FIRST]]
+    return f"{len(audit.names):,} names are found that no label names:\n\n{_table(rows)}"
+
+
+def _changes(audit: Audit) -> str:
+    counts = Counter(change.action for change in audit.changes if change.confidence >= SURE)
+    told = ", ".join(f"{action} {count:,}" for action, count in sorted(counts.items())) or "nothing"
+    return f"The patch changes what is surest: {told}. It lists more, as comments."
+
+
+def _table(rows: list[list[str]]) -> str:
+    """Columns of equal width; control characters of names, which a terminal would obey, are shown as `?`."""
+    safe = [["".join(c if c.isprintable() else "?" for c in cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in safe
+    )

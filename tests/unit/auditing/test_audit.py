@@ -1,0 +1,164 @@
+"""The audit of labels whose errors are known: what the members think decides what is claimed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from roster.auditing.audit import PATCH, ROWS, Audit
+from roster.auditing.evidence import Evidence, Source
+from roster.auditing.opinions import Opinions
+from roster.auditing.patch import SURE, UNSURE, Change, patch
+from roster.auditing.summary import summary
+from roster.corpus.sentence import Sentence, Span
+
+TYPES = ("PER", "LOC")
+NO, PER, LOC = 0, 1, 2
+
+
+def sentence(text: str, *spans: tuple[int, int, str]) -> Sentence:
+    return Sentence.from_words(text.split(), [Span(*one) for one in spans])
+
+
+SENTENCES = [
+    sentence("Ada met Rome", (0, 1, "PER"), (2, 3, "LOC")),  # right, right
+    sentence("in New York City .", (1, 3, "LOC")),  # a part of New York City
+    sentence("The end", (0, 1, "PER")),  # no name
+    sentence("to Georgia", (1, 2, "PER")),  # a place
+    sentence("near Oslo and Oslo"),  # two names that no label names
+]
+TRUE = [PER, NO, LOC, NO, LOC, LOC, LOC, NO, NO, NO, NO, LOC, NO, LOC, NO, LOC]
+
+
+def certain(classes: list[int], sure: float = 0.9) -> np.ndarray:
+    p = np.full((len(classes), 3), (1 - sure) / 2, np.float16)
+    p[np.arange(len(classes)), classes] = sure
+    return p
+
+
+def evidence(
+    members: list[np.ndarray] | None = None,
+    held_out: list[int] | None = None,
+    removed: np.ndarray | None = None,
+    sources: dict[tuple[int, int, int], tuple[Source, ...]] | None = None,
+) -> Evidence:
+    opinions = Opinions(
+        members or [certain(TRUE), certain(TRUE)], np.array(held_out or [-1] * len(TRUE)), removed
+    )
+    return Evidence(SENTENCES, TYPES, opinions, sources or {})
+
+
+def test_what_is_wrong_and_what_is_believed_instead() -> None:
+    rows = [row for row in Audit(evidence()).rows() if row["kind"] == "label"]
+    told = {row["text"]: (row["given"], row["believed"], row.get("believed_text")) for row in rows}
+    assert told == {
+        "New York": ("LOC", "LOC", "New York City"),
+        "The": ("PER", "", None),
+        "Georgia": ("PER", "LOC", None),
+    }
+    place = next(row for row in rows if row["text"] == "Georgia")
+    assert (place["sentence"], place["start"], place["end"]) == (3, 1, 2)
+    assert (place["left"], place["right"]) == ("to ", "")
+    assert [row["confidence"] for row in rows] == sorted((row["confidence"] for row in rows), reverse=True)
+
+
+def test_the_member_that_did_not_learn_a_name_is_named_apart() -> None:
+    """Of Georgia the first member says PER, as it learned; the second, which did not, LOC."""
+    learned, blind = certain(TRUE), certain(TRUE)
+    learned[11] = certain([PER])[0]
+    found = Audit(evidence([learned, blind], [1 if i == 11 else -1 for i in range(len(TRUE))]))
+    (row,) = [row for row in found.rows() if row["kind"] == "label" and row["text"] == "Georgia"]
+    assert row["held_out"] == pytest.approx(0.05 * 0.95, abs=1e-3)
+    assert row["members"] == pytest.approx((0.9 + 0.05) / 2 * 0.95, abs=1e-3)
+    assert "held_out" not in next(row for row in found.rows() if row.get("text") == "The")
+
+
+def test_removals_count_for_members_that_learned_the_label() -> None:
+    removed = np.zeros((2, len(TRUE)), np.int16)
+    removed[0, 8], removed[1, 8] = 4, 2
+    removed[1, 11] = 4
+    opinions = evidence(held_out=[1 if i == 11 else -1 for i in range(len(TRUE))], removed=removed).opinions
+    assert opinions.doubts()[8] == pytest.approx(3 / 4)
+    assert opinions.doubts()[11] == 0  # the second member had not learned it
+    assert not evidence().opinions.doubts().any()
+
+
+def test_entries_have_a_verdict_and_their_line() -> None:
+    georgia, new_york = Source("names.tsv", "Georgia", 7), Source("names.tsv", "New York", 2)
+    sources = {(3, 1, 2): (georgia,), (1, 1, 3): (new_york,)}
+    rows = [row for row in Audit(evidence(sources=sources)).rows() if row["kind"] == "entry"]
+    told = {row["entry"]: (row["verdict"], row["believed"], row["longer"], row["line"]) for row in rows}
+    assert told == {
+        "Ada": ("right", "", "", 0),
+        "Rome": ("right", "", "", 0),
+        "New York": ("part of a longer name", "LOC", "New York City", 2),
+        "The": ("wrong", "", "", 0),
+        "Georgia": ("wrong type", "LOC", "", 7),
+    }
+
+
+def test_an_entry_that_is_right_here_and_wrong_there_is_ambiguous() -> None:
+    sentences = [sentence("Georgia ran", (0, 1, "PER")), sentence("to Georgia", (1, 2, "PER"))]
+    opinions = Opinions([certain([PER, NO, NO, LOC])], np.full(4, -1))
+    (entry,) = Audit(Evidence(sentences, TYPES, opinions, {})).entries
+    assert (entry.verdict, entry.labels) == ("ambiguous", 2)
+
+
+def test_names_without_a_label() -> None:
+    (name,) = Audit(evidence()).names
+    assert (name.name, name.label, name.count) == ("Oslo", "LOC", 2)
+    assert name.confidence == pytest.approx(2 * 0.9 * 0.95**2 / 3, abs=0.1)
+    (row,) = [row for row in Audit(evidence()).rows() if row["kind"] == "name"]
+    assert row["examples"][0] == ("near ", "Oslo", " and Oslo")
+
+
+def test_precision_and_recall_of_a_type_are_shares_of_exact_labels() -> None:
+    found = {one.label: one for one in Audit(evidence()).types}
+    assert found["PER"].precision is not None
+    assert found["PER"].precision.value == pytest.approx(1 / 3)
+    assert found["LOC"].recall is not None
+    assert found["LOC"].recall.value == pytest.approx(1 / 5)
+    told = found["LOC"].recall.as_dict()
+    assert 0 <= told["low"] < told["value"] < told["high"] <= 1
+
+
+def test_a_type_without_labels_and_predictions_has_no_estimate() -> None:
+    opinions = Opinions([certain([NO, NO])], np.full(2, -1))
+    found = Audit(Evidence([sentence("The end")], TYPES, opinions, {})).types
+    assert [(one.precision, one.recall) for one in found] == [(None, None)] * 2
+
+
+def test_the_patch_has_what_is_sure_and_the_rest_as_comments() -> None:
+    found = [
+        Change("add", ("Oslo", "LOC"), SURE, "found 9 times"),
+        Change("remove", ("The", "PER"), SURE - 0.01, "1 of 1 labels believed wrong"),
+        Change("deny", ("x",), UNSURE - 0.01, ""),
+        Change("add", ("a\tb", "LOC"), 1.0, ""),
+    ]
+    lines = "".join(patch(found)).splitlines()
+    assert [line for line in lines if "\t" in line] == [
+        "add\tOslo\tLOC\tfound 9 times",
+        "# remove\tThe\tPER\t1 of 1 labels believed wrong",
+    ]
+    assert not [line for line in lines if line and not line.startswith(("#", "add"))]
+
+
+def test_files_and_summary(tmp_path: Path) -> None:
+    found = Audit(evidence())
+    found.save(tmp_path / "audit")
+    rows = [json.loads(line) for line in (tmp_path / "audit" / ROWS).read_text().splitlines()]
+    assert {row["kind"] for row in rows} == {"type", "label", "entry", "name"}
+    assert "retype\tGeorgia\tPER\tLOC" in (tmp_path / "audit" / PATCH).read_text()
+    told = summary(found)
+    assert "3 of 5 labels are believed wrong" in told
+    assert "New York [LOC]" in told
+    assert "Oslo [LOC]" in told
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    sentences = [sentence("\x1b[2J ran", (0, 1, "PER"))]
+    told = summary(Audit(Evidence(sentences, TYPES, Opinions([certain([NO, NO])], np.full(2, -1)), {})))
+    assert "\x1b" not in told
