@@ -46,9 +46,9 @@ class Judged:
 def judge(evidence: Evidence) -> Judged:
     """What the members think of every label.
 
-    The mean of the members is the judge: each of them did not learn the names of its fold. The certainty of
-    the whole span tells right from wrong labels better than that of its words: most wrong labels are parts
-    of longer names, whose words have the right type.
+    The mean of the members is the judge: each of them did not learn the names of its fold. Certainty of the
+    whole span tells right from wrong labels better than that of its words: many wrong labels are parts of
+    longer names, whose words have the right type.
     """
     opinions, starts, m = evidence.opinions, evidence.starts, evidence.mentions
     spans = Spans(m.start, m.end, m.label)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from roster.auditing.entries import OTHER_TYPE, PART, WRONG, Entry, by_name
 from roster.auditing.names import Name
 
-SURE = 0.8
-"""Changes with at least this confidence are made; the others are comments in the file."""
+SURE = 0.65
+"""Changes with at least this confidence are made; the others are comments in the file. It takes a name that is
+found twice, or an entry with two labels (docs/audit.md)."""
 UNSURE = 0.5
 """Changes below this confidence are not in the file."""
 HEAD = """\

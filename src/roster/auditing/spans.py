@@ -41,33 +41,50 @@ def predicted(p: np.ndarray, starts: np.ndarray) -> Spans:
 
 
 def means(values: np.ndarray, spans: Spans) -> np.ndarray:
-    """Mean over the words of each span of `values` [words], or of its class of `values` [words, classes].
+    """Mean of `values` [words] over the words of each span.
 
-    >>> spans = Spans(np.array([0, 1]), np.array([1, 3]), np.array([1, 0]))
-    >>> means(np.array([[.1, .9], [.6, .4], [.8, .2]]), spans).tolist()
-    [0.9, 0.7]
+    >>> spans = Spans(np.array([0, 1]), np.array([1, 3]), np.array([1, 2]))
+    >>> means(np.array([0.1, 0.2, 0.6]), spans).tolist()
+    [0.1, 0.4]
     """
-    sizes = spans.end - spans.start
-    number = np.repeat(np.arange(len(spans)), sizes)
-    words = (
-        np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(spans.start, sizes)
-    )
-    chosen = values[words] if values.ndim == 1 else values[words, spans.label[number]]
-    return np.bincount(number, weights=chosen, minlength=len(spans)) / np.maximum(1, sizes)
+    words, first = _words(spans)
+    sums = np.add.reduceat(values[words], first) if len(spans) else np.zeros(0)
+    return sums / np.maximum(1, spans.end - spans.start)
 
 
 def certainty(p: np.ndarray, spans: Spans, starts: np.ndarray) -> np.ndarray:
-    """[spans]: how sure `p` is that a span has this class and these ends: the mean probability of its
-    class, times the probabilities that the words beside it are not of the same class.
+    """[spans]: how sure `p` is that a span has this class and these ends, from 0 to 1.
+
+    The least margin of its words (0.5 where two classes are equally likely), times the probabilities that the
+    words beside it are not of the same class.
     """
+    if not len(spans):
+        return np.zeros(0)
+    words, first = _words(spans)
+    labels = np.repeat(spans.label, spans.end - spans.start)
+    least = np.minimum.reduceat(_margins(p[words], labels), first)
     left, right = _beside(p, spans, starts)
-    return means(p, spans) * (1 - left) * (1 - right)
+    return least * (1 - left) * (1 - right)
+
+
+def _margins(p: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The probability of each label less that of the most likely other class, scaled to 0 to 1."""
+    rows = np.arange(len(p))
+    own = p[rows, labels]
+    others = p.copy()
+    others[rows, labels] = -1.0
+    return (own - others.max(-1) + 1) / 2
+
+
+def _words(spans: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """The words of all spans, one span after the other, and where each span begins among them."""
+    sizes = spans.end - spans.start
+    first = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) - np.repeat(first - spans.start, sizes), first
 
 
 def _beside(p: np.ndarray, spans: Spans, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The probability of the span's class of the word before and after it; 0 beyond the sentence."""
-    if not len(spans):
-        return np.zeros(0), np.zeros(0)
     before, after = np.maximum(0, spans.start - 1), np.minimum(len(p) - 1, spans.end)
     left = np.where(starts[spans.start], 0.0, p[before, spans.label])
     right = np.where(starts[spans.end], 0.0, p[after, spans.label])
