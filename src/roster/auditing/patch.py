@@ -9,8 +9,8 @@ from roster.auditing.entries import OTHER_TYPE, PART, WRONG, Entry, by_name
 from roster.auditing.names import Name
 
 SURE = 0.65
-"""Changes with at least this confidence are made; the others are comments in the file. It takes a name that is
-found twice, or an entry with two labels (docs/audit.md)."""
+"""Changes with at least this confidence are made, for which a name has to be found twice, or an entry to have
+two labels; the others are comments in the file (docs/audit.md)."""
 UNSURE = 0.5
 """Changes below this confidence are not in the file."""
 HEAD = """\

@@ -24,7 +24,7 @@ def _types(audit: Audit) -> str:
     for one in audit.types:
         rows.append([one.label, f"{one.labels:,}", _share(one.precision), _share(one.recall)])
     note = "Estimates without gold labels, with the error that such estimates have on other data."
-    return f"The labels of each type:\n\n{_table(rows)}\n\n{note}"
+    return f"The labels of each type:\n\n{table(rows)}\n\n{note}"
 
 
 def _share(estimate: Any) -> str:
@@ -45,7 +45,7 @@ def _labels(audit: Audit) -> str:
         given = evidence.types[int(spans.label[number]) - 1]
         rows.append([f"{evidence.name(start, end)} [{given}]", _instead(audit, number)])
     of = f"{len(wrong):,} of {len(audit.judged.spans):,} labels are believed wrong, first of all:"
-    return f"{of}\n\n{_table(rows)}"
+    return f"{of}\n\n{table(rows)}"
 
 
 def _instead(audit: Audit, number: int) -> str:
@@ -64,14 +64,14 @@ def _entries(audit: Audit) -> str:
         [f"{e.source.entry} [{e.label}]", e.verdict, f"{e.labels - e.right:.0f} of {e.labels} labels"]
         for e in doubted
     ]
-    return f"Entries of the dictionary: {told}.\n\n{_table(rows)}".rstrip()
+    return f"Entries of the dictionary: {told}.\n\n{table(rows)}".rstrip()
 
 
 def _names(audit: Audit) -> str:
     if not audit.names:
         return "No name is missing."
     rows = [[f"{one.name} [{one.label}]", f"{one.count} times"] for one in audit.names[:FIRST]]
-    return f"{len(audit.names):,} names are found that no label names:\n\n{_table(rows)}"
+    return f"{len(audit.names):,} names are found that no label names:\n\n{table(rows)}"
 
 
 def _changes(audit: Audit) -> str:
@@ -80,7 +80,7 @@ def _changes(audit: Audit) -> str:
     return f"The patch changes what is surest: {told}. It lists more, as comments."
 
 
-def _table(rows: list[list[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
     """Columns of equal width; control characters of names, which a terminal would obey, are shown as `?`."""
     safe = [["".join(c if c.isprintable() else "?" for c in cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*safe, strict=True)]

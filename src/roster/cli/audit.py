@@ -22,13 +22,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RUN", help="run folder of roster train")
     parser.add_argument("-o", "--output", metavar="AUDIT", help="folder to write (default: RUN/audit)")
     parser.add_argument("--data", metavar="DATASET", help="the data set of the run, if it has moved")
+    parser.add_argument("--gold", metavar="FILE",
+                        help="the training text with true labels: adds the share of true claims")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the claims as JSON lines, nothing else")
 
 
 def run(args: argparse.Namespace) -> int:
     from roster.api.audit import audit
     from roster.auditing.audit import PAGE, PATCH, ROWS
+    from roster.auditing.measure import AgainstGold
     from roster.auditing.summary import summary
+    from roster.corpus.io import read
     from roster.log import LOGGER
 
     folder = Path(args.output or Path(args.folder) / "audit")
@@ -38,6 +42,9 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps(row, ensure_ascii=False))
         return 0
     print(summary(found))
+    if args.gold:
+        gold = [one for one in read(args.gold, labels="true") if one.words]
+        print(f"\n{AgainstGold(found, gold).text()}")
     LOGGER.info(f"\npage: {folder / PAGE}   data: {folder / ROWS}   patch: {folder / PATCH}")
     LOGGER.info(f"Next: look at {folder / PATCH}, then roster label ... --patch {folder / PATCH}")
     return 0

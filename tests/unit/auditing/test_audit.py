@@ -7,13 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from roster.auditing.audit import PATCH, ROWS, Audit
 from roster.auditing.evidence import Evidence, Source
+from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
 from roster.auditing.patch import SURE, UNSURE, Change, patch
 from roster.auditing.summary import summary
 from roster.corpus.sentence import Sentence, Span
+from roster.errors import DataError
 
 TYPES = ("PER", "LOC")
 NO, PER, LOC = 0, 1, 2
@@ -162,3 +166,44 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     sentences = [sentence("\x1b[2J ran", (0, 1, "PER"))]
     told = summary(Audit(Evidence(sentences, TYPES, Opinions([certain([NO, NO])], np.full(2, -1)), {})))
     assert "\x1b" not in told
+
+
+def against_gold() -> AgainstGold:
+    gold = [
+        SENTENCES[0],
+        sentence("in New York City .", (1, 4, "LOC")),
+        sentence("The end"),
+        SENTENCES[3],  # the members are wrong about Georgia
+        sentence("near Oslo and Oslo", (1, 2, "LOC"), (3, 4, "LOC")),
+    ]
+    return AgainstGold(Audit(evidence()), gold)
+
+
+def test_claims_beside_gold_labels() -> None:
+    found = {one.name: one for one in against_gold().rankings()}
+    labels = found["labels"]
+    assert sorted(labels.true.tolist()) == [False, True, True]
+    assert labels.chance == pytest.approx(2 / 5)
+    assert labels.precision(2) is not None
+    assert labels.precision(100) is None
+    assert found["entries"].true.sum() == 2
+    assert found["names"].true.tolist() == [True]
+    types = {row["label"]: row for row in against_gold().types()}
+    assert types["PER"]["true_precision"] == pytest.approx(2 / 3)
+    assert types["LOC"]["true_recall"] == pytest.approx(1 / 4)
+    assert "Precision of the claims" in against_gold().text()
+
+
+def test_gold_of_other_sentences_is_refused() -> None:
+    with pytest.raises(DataError, match="not the sentences"):
+        AgainstGold(Audit(evidence()), SENTENCES[:4])
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=20))
+def test_area_is_the_share_of_pairs_in_order(scored: list[tuple[float, bool]]) -> None:
+    score, good = (np.array(x) for x in zip(*scored, strict=True))
+    pairs = [(a > b) + 0.5 * (a == b) for a in score[good] for b in score[~good]]
+    found = area(score, good)
+    assert (found is None) == (not pairs)
+    if found is not None:
+        assert found == pytest.approx(sum(pairs) / len(pairs))
