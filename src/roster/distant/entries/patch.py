@@ -158,23 +158,33 @@ def plain(name: str) -> str:
 def write_patch(
     path: str | PathLike[str], rows: Iterable[tuple[Change, Sequence[object]]], head: str = ""
 ) -> None:
-    """Writes changes, each with further columns as comments, below the lines of `head` as comments.
-
-    Control characters in names and comments, which a line cannot hold, become spaces.
-    """
+    """Writes changes, each with further columns as comments, below the lines of `head` as comments."""
     lines = [f"# {line}" for line in head.splitlines()]
-    for change, comments in rows:
-        columns: list[object] = [change.action, change.name]
-        if change.action != "deny":
-            columns.append(change.type)
-        if change.action == "retype":
-            columns.append(change.new_type)
-        lines.append("\t".join(_column(column) for column in (*columns, *comments)))
+    lines += [patch_line(change, comments) for change, comments in rows]
     write_text(Path(path), "".join(f"{line}\n" for line in lines))
 
 
+def patch_line(change: Change, comments: Sequence[object] = ()) -> str:
+    """A change as a line of a patch file, with further columns as comments.
+
+    Control characters, which a column cannot hold, become spaces.
+
+    >>> patch_line(Change("remove", "New  York", "LOC"), ["12 labels"])
+    'remove\\tNew York\\tLOC\\t12 labels'
+    """
+    columns: list[object] = [change.action, change.name]
+    if change.action != "deny":
+        columns.append(change.type)
+    if change.action == "retype":
+        columns.append(change.new_type)
+    return "\t".join(_column(column) for column in (*columns, *comments))
+
+
 def _column(value: object) -> str:
-    return " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in str(value)).split())
+    text = str(value)
+    if not text.isprintable():
+        text = "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
+    return " ".join(text.split())
 
 
 def _what(change: Change) -> tuple[str, str, str]:
