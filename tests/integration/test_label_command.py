@@ -462,6 +462,33 @@ def test_phrases_without_a_type(label: Run, tmp_path: Path) -> None:
     assert [record["text"][x["start"] : x["end"]] for x in record["unknown"]] == ["Golden Gate Bridge"]
 
 
+def test_a_patch(label: Run, names: Path, roster: Any, tmp_path: Path) -> None:
+    first, second = tmp_path / "one.patch", tmp_path / "two.patch"
+    first.write_text("# names\nremove\tMaria Lund\tPER\nretype\tOslo\tLOC\tORG\n", encoding="utf-8")
+    second.write_text("add\tBergen\tLOC\t1 label\ndeny\tApple\nremove\tBonn\n", encoding="utf-8")
+    texts = [text.replace("anything", "Bergen") for text in TEXTS]
+    done = label(texts, "--dictionary", names, "--patch", first, second)
+    assert done.labels == [
+        [("Acme Corp.", "ORG"), ("Oslo", "ORG")],
+        [("Bergen", "LOC")],
+        [("Acme Corp", "ORG"), ("Oslo", "ORG")],
+    ]
+    assert "Patch: entries added: 1, removed: 1, retyped: 1; matches denied: 1" in done.out
+    assert "1 of 5 lines of the patch have no effect: two.patch, line 3: remove Bonn" in done.err
+    (bergen,) = (row for row in done.rows if row["text"] == "Bergen")
+    assert bergen["evidence"] == [{"source": "two.patch", "entry": "Bergen", "kind": "LOC", "line": 1}]
+    second.write_text("remove\tOslo\n", encoding="utf-8")
+    corpus = tmp_path / "corpus.txt"
+    failed = roster(
+        "label", corpus, "-o", tmp_path / "x.jsonl", "--dictionary", names, "--patch", first, second
+    )
+    assert failed.code == 2
+    assert f"{second}, line 1: `remove Oslo` contradicts `retype Oslo LOC ORG`" in failed.err
+    failed = roster("label", corpus, "-o", first, "--to", "jsonl", "--dictionary", names, "--patch", first)
+    assert failed.code == 2
+    assert first.read_text(encoding="utf-8").startswith("# names")
+
+
 def test_a_dictionary_format_that_is_said(label: Run, tmp_path: Path) -> None:
     (tmp_path / "n.txt").write_text("LOC\tOslo\nLOC,PER\tLund\n", encoding="utf-8")
     run = ("they left Oslo again", "--dictionary", tmp_path / "n.txt")

@@ -29,5 +29,6 @@ def audit(
     """
     found = Audit(read_run(run, data))
     if output is not None:
-        found.save(output)
+        where = found.evidence.path
+        found.save(output, {"run": str(run), "data": "in memory" if where is None else str(where)})
     return found

@@ -44,7 +44,8 @@ def label(
         cache: a folder that keeps compiled dictionaries for the next time.
         workers: processes.
         settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
-            `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`.
+            `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`,
+            `patch="names.patch"` (a file of changes to the dictionaries, or several).
 
     Returns:
         The labelled sentences, to iterate over, to give to `train`, or to write with `save("folder")`.
@@ -81,7 +82,7 @@ def label(
         chosen = config
     else:
         chosen = load_settings(config, dictionaries=dictionaries, **settings)
-    inputs = [source.path for source in chosen.sources]
+    inputs = [source.path for source in chosen.sources] + [Path(path) for path in chosen.patch.files]
     if isinstance(config, str | Path):
         inputs.append(Path(config))
     source: Callable[[], Iterable[Sentence]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,8 @@ from roster.auditing.entries import Entry, entries
 from roster.auditing.evidence import Evidence
 from roster.auditing.labels import Judged, judge
 from roster.auditing.names import Name, missing_names
-from roster.auditing.patch import Change, changes, patch
+from roster.auditing.page import write_page
+from roster.auditing.patch import Proposal, patch, proposals
 from roster.auditing.quality import TypeQuality, quality
 from roster.files import atomic
 
@@ -48,9 +49,9 @@ class Audit:
         return quality(self.evidence, self.judged)
 
     @cached_property
-    def changes(self) -> list[Change]:
+    def proposals(self) -> list[Proposal]:
         """Repairs of the dictionary, the surest first."""
-        return changes(self.entries, self.names)
+        return proposals([*self._entries(), *self._names()])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """All claims as data, one kind after the other, each in its order."""
@@ -115,11 +116,12 @@ class Audit:
                 "examples": of_names.examples(self.evidence, name),
             }
 
-    def save(self, folder: str | Path) -> None:
-        """Writes the claims as JSON lines and the patch into a folder."""
+    def save(self, folder: str | Path, facts: Mapping[str, Any] | None = None) -> None:
+        """Writes the page with these facts, the claims as JSON lines, and the patch."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with atomic(folder / ROWS) as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
         with atomic(folder / PATCH) as file:
-            file.writelines(patch(self.changes))
+            file.writelines(patch(self.proposals))
+        write_page(folder / PAGE, self.rows(), facts or {})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from roster.auditing.evidence import Evidence, Source
@@ -114,11 +114,3 @@ def examples(evidence: Evidence, judged: Judged, entry: Entry) -> list[tuple[str
 
 def _example(evidence: Evidence, judged: Judged, number: int) -> tuple[str, str, str]:
     return evidence.example(int(judged.spans.start[number]), int(judged.spans.end[number]))
-
-
-def by_name(listed: Iterable[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    """Entries by the name and type that a patch of the dictionary gives."""
-    found: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in listed:
-        found[entry.source.entry, entry.label].append(entry)
-    return dict(found)

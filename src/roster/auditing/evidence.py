@@ -45,6 +45,8 @@ class Evidence:
     types: tuple[str, ...]
     opinions: Opinions
     sources: Mapping[tuple[int, int, int], tuple[Source, ...]]
+    path: Path | None = None
+    """Where the data set is, if it is in files."""
 
     @cached_property
     def mentions(self) -> Mentions:
@@ -111,7 +113,7 @@ def read_run(run: str | Path, data: str | Path | Dataset | None = None) -> Evide
     members = [kept[name][:words] for name in sorted(n for n in kept if n.startswith("member-"))]
     removed = kept["removed"][:, :words] if "removed" in kept else None
     opinions = Opinions(members, kept["held_out"][:words], removed)
-    return Evidence(dataset.train, tuple(dataset.types), opinions, read_sources(dataset))
+    return Evidence(dataset.train, tuple(dataset.types), opinions, read_sources(dataset), dataset.path)
 
 
 def _predictions(folder: Path, results: Mapping[str, Any]) -> dict[str, np.ndarray]:

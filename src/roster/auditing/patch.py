@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from roster.auditing.entries import OTHER_TYPE, PART, WRONG, Entry, by_name
-from roster.auditing.names import Name
+from roster.auditing.changes import Row, changes_of, is_default
+from roster.distant.entries.patch import Change, contradict, patch_line
 
 SURE = 0.65
 """Changes with at least this confidence are made, for which a name has to be found twice, or an entry to have
@@ -21,49 +21,53 @@ HEAD = """\
 
 
 @dataclass(frozen=True)
-class Change:
-    """One line of a patch; `why` is for people."""
+class Proposal:
+    """A change, how sure it is, and what speaks for it."""
 
-    action: str
-    fields: tuple[str, ...]
+    change: Change
     confidence: float
     why: str
+    contradicted: bool = False
+    """Whether a surer change says otherwise."""
+
+    @property
+    def applied(self) -> bool:
+        return self.confidence >= SURE and not self.contradicted
 
     def line(self) -> str:
-        return "\t".join([self.action, *self.fields, self.why])
+        return f"{'' if self.applied else '# '}{patch_line(self.change, [self.why])}"
 
 
-def changes(entries: Sequence[Entry], names: Iterable[Name]) -> list[Change]:
-    """What would repair the dictionary, the surest first."""
-    found = [*_of_entries(entries), *_of_names(names)]
-    return sorted(found, key=lambda one: (-one.confidence, one.action, one.fields))
-
-
-def _of_entries(entries: Sequence[Entry]) -> Iterator[Change]:
-    for (name, label), same in by_name(entries).items():
-        entry = max(same, key=lambda one: one.labels)
-        counts = f"{entry.labels - entry.right:.0f} of {entry.labels} labels believed wrong"
-        if entry.verdict == OTHER_TYPE:
-            yield Change("retype", (name, label, entry.believed[0]), entry.confidence, counts)
-        elif entry.verdict == PART:
-            longer = f"{counts}, mostly part of {entry.believed[1]}"
-            yield Change("remove", (name, label), entry.confidence, longer)
-        elif entry.verdict == WRONG:
-            yield Change("remove", (name, label), entry.confidence, counts)
-
-
-def _of_names(names: Iterable[Name]) -> Iterator[Change]:
-    for one in names:
-        times = f"found {one.count} times" if one.count > 1 else "found once"
-        yield Change("add", (one.name, one.label), one.confidence, times)
-
-
-def patch(found: Iterable[Change]) -> Iterator[str]:
-    """The lines of the file. What cannot stand in a line, as a name with a tab, is left out."""
-    yield HEAD
-    for change in found:
-        fields = (change.action, *change.fields)
-        if change.confidence < UNSURE or any(set("\t\r\n") & set(x) or not x.strip() for x in fields):
+def proposals(rows: Iterable[Row]) -> list[Proposal]:
+    """What the rows of an audit would change in the dictionaries, the surest first, each once."""
+    found = [
+        Proposal(change, row["confidence"], _why(row))
+        for row in rows
+        if is_default(row)
+        for change in changes_of(row)
+    ]
+    found.sort(key=lambda one: (-one.confidence, str(one.change)))
+    by_name: dict[str, list[Change]] = {}
+    listed = []
+    for one in found:
+        surer = by_name.setdefault(one.change.name, [])
+        if one.change in surer:
             continue
-        applied = "" if change.confidence >= SURE else "# "
-        yield f"{applied}{change.line()}\n"
+        contradicted = any(contradict(one.change, other) for other in surer)
+        listed.append(Proposal(one.change, one.confidence, one.why, contradicted))
+        if not contradicted:
+            surer.append(one.change)
+    return listed
+
+
+def patch(found: Iterable[Proposal]) -> Iterator[str]:
+    """The lines of the file."""
+    yield HEAD
+    yield from (f"{one.line()}\n" for one in found if one.confidence >= UNSURE)
+
+
+def _why(row: Row) -> str:
+    if row["kind"] == "name":
+        return f"found {row['count']} times" if row["count"] > 1 else "found once"
+    told = f"{row['wrong']:.0f} of {row['labels']} labels believed wrong"
+    return f"{told}, mostly part of {row['longer']}" if row.get("longer") else told

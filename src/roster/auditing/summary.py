@@ -7,7 +7,6 @@ from typing import Any
 
 from roster.auditing.audit import Audit
 from roster.auditing.entries import RIGHT
-from roster.auditing.patch import SURE
 
 FIRST = 5
 """So many claims of each kind are shown."""
@@ -75,7 +74,7 @@ def _names(audit: Audit) -> str:
 
 
 def _changes(audit: Audit) -> str:
-    counts = Counter(change.action for change in audit.changes if change.confidence >= SURE)
+    counts = Counter(one.change.action for one in audit.proposals if one.applied)
     told = ", ".join(f"{action} {count:,}" for action, count in sorted(counts.items())) or "nothing"
     return f"The patch changes what is surest: {told}. It lists more, as comments."
 

@@ -29,6 +29,7 @@ found in any case. The report has what was decided, from which facts, and what o
 EXAMPLE = """\
 roster label news.txt --dictionary people.tsv places.tsv -o data
   roster label abstracts.txt --dictionary mesh.tsv --gold dev.conll -o data
+  roster label news.txt --dictionary people.tsv places.tsv --patch names.patch -o data
   roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data"""
 
 
@@ -57,6 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument(
         "--skip-broken", action="store_true", help="skip lines of a dictionary that cannot be read"
+    )
+    what.add_argument(
+        "--patch",
+        metavar="FILE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="changes of the dictionaries, one on a line: add, remove or retype an entry, deny words a label",
     )
     what.add_argument(
         "--patterns",
@@ -156,6 +165,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap),
         candidates=_given(by=args.candidates),
         kb=_given(source=args.kb, classes=args.classes),
+        patch=args.patch,
     )
 
 
@@ -169,6 +179,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--workers must be at least 1, not {args.workers}")
     settings = settings_of(args)
     given = [args.corpus, args.gold, args.config, *(source.path for source in settings.sources)]
+    given += settings.patch.files
     target = Target(args.output, args.to, inputs=[path for path in given if path])
     labels = label(
         args.corpus,

@@ -10,10 +10,11 @@ from typing import Any, cast, get_args
 from roster.config import option, read_toml, section
 from roster.distant.compiling.compiler import allow_lists
 from roster.distant.compiling.lexicon import Source
+from roster.distant.entries.patch import Patch, read_patch
 from roster.distant.matching.conflicts import Ambiguous, Overlap
 from roster.distant.matching.patterns import Pattern, builtin_patterns, load_patterns
 from roster.distant.policy.policies import Policies
-from roster.errors import ConfigError
+from roster.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Settings:
     conflicts: Conflicts = field(default_factory=Conflicts)
     candidates: Candidates = field(default_factory=Candidates)
     kb: KnowledgeBase = field(default_factory=KnowledgeBase)
+    patch: Patch = field(default_factory=Patch)
 
     @property
     def overlap(self) -> Overlap:
@@ -72,18 +74,28 @@ class Settings:
         return cast(Ambiguous, self.conflicts.ambiguous)
 
     def checked(self) -> Settings:
-        if not (self.sources or self.patterns or self.kb.source or allow_lists(self.policies)):
+        added = self.patch.of("add")
+        if not (self.sources or self.patterns or self.kb.source or allow_lists(self.policies) or added):
             raise ConfigError(
                 "nothing to label with; give a dictionary (--dictionary names.tsv), patterns "
                 "(--patterns DATE) or a knowledge base (--kb STORE)"
             )
         names = [source.name for source in self.sources]
+        names += [Path(path).name for path in dict.fromkeys(change.path for change in added)]
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise ConfigError(
-                f"two dictionaries are called {', '.join(sorted(twice))}; labels keep the name of the file "
-                "that they come from, so rename one"
+                f"two dictionaries or patches are called {', '.join(sorted(twice))}; labels keep the "
+                "name of the file that they come from, so rename one"
             )
+        for change in self.patch.changes:
+            if change.given_type and self.policies.kind(change.given_type) is None:
+                raise DataError(
+                    f"[labels] or --types map {change.given_type} to another label, so no entry can have it; "
+                    "give a label of the data set",
+                    path=change.path,
+                    line=change.line,
+                )
         return self
 
 
@@ -97,6 +109,7 @@ SECTIONS = (
     "dictionaries",
     "patterns",
     "builtin",
+    "patch",
 )
 
 
@@ -113,9 +126,11 @@ def load_settings(
     conflicts: Mapping[str, Any] | None = None,
     candidates: Mapping[str, Any] | None = None,
     kb: Mapping[str, Any] | None = None,
+    patch: str | Path | Sequence[str | Path] = (),
 ) -> Settings:
     """The settings of a TOML file with those given here on top; all are checked.
 
+    `patch` is a file with changes of the entries (`entries/patch.py`), or several.
     `in_order` gives the dictionaries falling priorities, so that the first one wins.
     """
     tree: dict[str, Any] = {} if file is None else read_toml(Path(file))
@@ -146,6 +161,9 @@ def load_settings(
             Candidates, {**_table(tree, "candidates", where), **(candidates or {})}, f"{where}[candidates]"
         ),
         _kb({**_table(tree, "kb", where)}, kb or {}, folder, where),
+        _patch(
+            _table(tree, "patch", where), [patch] if isinstance(patch, str | Path) else patch, folder, where
+        ),
     ).checked()
 
 
@@ -172,6 +190,15 @@ def _kb(table: dict[str, Any], given: Mapping[str, Any], folder: Path, where: st
     if kb.classes.endswith(".toml"):
         kb = replace(kb, classes=str(folder / kb.classes))
     return section(KnowledgeBase, given, "the knowledge base", kb)
+
+
+def _patch(table: Mapping[str, Any], given: Sequence[str | Path], folder: Path, where: str) -> Patch:
+    if unknown := set(table) - {"files"}:
+        raise ConfigError(f"{where}[patch]: unknown {_keys(unknown)}; expected files")
+    files = table.get("files", [])
+    if not isinstance(files, list) or not all(isinstance(file, str) and file for file in files):
+        raise ConfigError(f'{where}[patch]: files must be a list such as ["names.patch"], not {files!r}')
+    return read_patch(*(folder / file for file in files), *given)
 
 
 def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from html import escape
 from typing import Any
@@ -35,15 +37,34 @@ bdi { unicode-bidi: isolate; }
 """
 
 
-def document(title: str, body: str, style: str = "", script: str = "") -> str:
-    """A whole page. `body`, `style` and `script` are ready HTML, CSS and JavaScript; the title is text."""
+def document(title: str, body: str, style: str = "", script: str = "", *, sealed: bool = False) -> str:
+    """A whole page. `body`, `style` and `script` are ready HTML, CSS and JavaScript; the title is text.
+
+    With `sealed` the browser runs no other script, applies no other style (nor one of an attribute), and asks
+    the network for nothing, whatever is in the body.
+    """
+    policy = _policy(STYLE + style, script) if sealed else ""
     code = f"<script>{script}</script>\n" if script else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n"
+        f"{policy}<title>{text(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n"
         f"<body>\n{body}\n{code}</body>\n</html>\n"
     )
+
+
+def _policy(style: str, script: str) -> str:
+    """A Content-Security-Policy that allows one style and one script, by their hashes."""
+
+    def allowed(content: str) -> str:
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        return f"'sha256-{digest}'" if content else "'none'"
+
+    policy = (
+        f"default-src 'none'; script-src {allowed(script)}; style-src {allowed(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
 
 
 def text(value: object) -> str:
@@ -64,4 +85,5 @@ def data(value: Any) -> str:
     code = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<\u2028\u2029":
         code = code.replace(character, f"\\u{ord(character):04x}")
-    return code
+    # A lone surrogate, which no file can hold, is written as JSON's escape of it.
+    return code.encode("utf-8", "backslashreplace").decode()

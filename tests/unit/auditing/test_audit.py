@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.auditing.audit import PATCH, ROWS, Audit
+from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
 from roster.auditing.evidence import Evidence, Source
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
-from roster.auditing.patch import SURE, UNSURE, Change, patch
+from roster.auditing.patch import SURE, UNSURE, patch, proposals
 from roster.auditing.summary import summary
 from roster.corpus.sentence import Sentence, Span
+from roster.distant.entries.patch import read_patch
 from roster.errors import DataError
 
 TYPES = ("PER", "LOC")
@@ -135,19 +137,32 @@ def test_a_type_without_labels_and_predictions_has_no_estimate() -> None:
     assert [(one.precision, one.recall) for one in found] == [(None, None)] * 2
 
 
-def test_the_patch_has_what_is_sure_and_the_rest_as_comments() -> None:
-    found = [
-        Change("add", ("Oslo", "LOC"), SURE, "found 9 times"),
-        Change("remove", ("The", "PER"), SURE - 0.01, "1 of 1 labels believed wrong"),
-        Change("deny", ("x",), UNSURE - 0.01, ""),
-        Change("add", ("a\tb", "LOC"), 1.0, ""),
+def row(name: str, confidence: float, **more: Any) -> dict[str, Any]:
+    return {"kind": "name", "name": name, "label": "LOC", "count": 9, "confidence": confidence, **more}
+
+
+def test_the_patch_has_what_is_sure_and_the_rest_as_comments(tmp_path: Path) -> None:
+    wrong = {
+        **{"kind": "entry", "entry": "The", "label": "PER", "source": "a.tsv", "line": 3},
+        **{"verdict": "wrong", "labels": 4, "wrong": 3.6},
+    }
+    rows = [
+        row("Oslo", SURE),
+        row("unsure", UNSURE - 0.01),
+        {**wrong, "confidence": SURE - 0.01},
+        row("a\tb", 1.0),
+        {**wrong, "entry": "Oslo", "label": "LOC", "confidence": SURE + 0.1},
     ]
-    lines = "".join(patch(found)).splitlines()
+    lines = "".join(patch(proposals(rows))).splitlines()
     assert [line for line in lines if "\t" in line] == [
-        "add\tOslo\tLOC\tfound 9 times",
-        "# remove\tThe\tPER\t1 of 1 labels believed wrong",
+        "add\ta b\tLOC\tfound 9 times",
+        "remove\tOslo\tLOC\t4 of 4 labels believed wrong",
+        "# add\tOslo\tLOC\tfound 9 times",  # a surer change says otherwise
+        "# remove\tThe\tPER\t4 of 4 labels believed wrong",
     ]
-    assert not [line for line in lines if line and not line.startswith(("#", "add"))]
+    file = tmp_path / "patch.tsv"
+    file.write_text("".join(patch(proposals(rows))))
+    assert [str(change) for change in read_patch(file).changes] == ["add a b LOC", "remove Oslo LOC"]
 
 
 def test_files_and_summary(tmp_path: Path) -> None:
@@ -155,7 +170,8 @@ def test_files_and_summary(tmp_path: Path) -> None:
     found.save(tmp_path / "audit")
     rows = [json.loads(line) for line in (tmp_path / "audit" / ROWS).read_text().splitlines()]
     assert {row["kind"] for row in rows} == {"type", "label", "entry", "name"}
-    assert "retype\tGeorgia\tPER\tLOC" in (tmp_path / "audit" / PATCH).read_text()
+    assert "add\tOslo\tLOC\tfound 2 times" in (tmp_path / "audit" / PATCH).read_text()
+    assert "New York City" in (tmp_path / "audit" / PAGE).read_text()
     told = summary(found)
     assert "3 of 5 labels are believed wrong" in told
     assert "New York [LOC]" in told

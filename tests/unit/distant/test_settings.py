@@ -182,10 +182,10 @@ def test_an_allow_list_for_a_pattern_of_types_is_nothing_to_label_with(tmp_path:
 
 
 def test_two_dictionaries_of_one_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"two dictionaries are called names\.tsv; .*rename one"):
+    with pytest.raises(ConfigError, match=r"two dictionaries or patches are called names\.tsv; .*rename one"):
         load_settings(dictionaries=["a/names.tsv", "b/names.tsv"])
     file = put(tmp_path, '[[dictionaries]]\npath = "names.tsv"\n')
-    with pytest.raises(ConfigError, match=r"two dictionaries are called names\.tsv"):
+    with pytest.raises(ConfigError, match=r"two dictionaries or patches are called names\.tsv"):
         load_settings(file, dictionaries=["names.tsv"])
 
 
@@ -294,4 +294,5 @@ def test_every_section_is_known_to_the_file_above() -> None:
     """A new section needs a place in the tests above."""
     assert set(SECTIONS) == {
         "defaults", "types", "labels", "conflicts", "candidates", "kb", "dictionaries", "patterns", "builtin",
+        "patch",
     }  # fmt: skip

@@ -12,12 +12,13 @@ import platformdirs
 
 from roster.distant.compiling.compiler import allow_lists, compile_lexicon
 from roster.distant.compiling.lexicon import Lexicon, Source, load
+from roster.distant.entries.patch import NO_CHANGES, Patch
 from roster.distant.policy.policies import Policies
 from roster.distant.subtokens import Unicode
 from roster.errors import DataError, RosterError
 from roster.files import file_digest, fingerprint
 
-FORMAT = 4  # version of the files in the cache; increased when they, or their meaning, change
+FORMAT = 5  # version of the files in the cache; increased when they, or their meaning, change
 
 
 def load_lexicons(
@@ -25,6 +26,7 @@ def load_lexicons(
     policies: Policies,
     cache: Path | None,
     *,
+    patch: Patch = NO_CHANGES,
     log: Callable[[str], None] | None = None,
 ) -> list[Lexicon]:
     """The compiled dictionaries, one lexicon for each Unicode normal form of the policies.
@@ -33,27 +35,29 @@ def load_lexicons(
         sources: the dictionary files.
         policies: of all types.
         cache: folder of compiled dictionaries; None compiles in memory.
+        patch: changes of the entries.
         log: called with a line when a dictionary is compiled.
 
     Raises:
         DataError: for a dictionary that cannot be read.
         RosterError: for a cache that cannot be written.
     """
-    if not sources and not allow_lists(policies):
+    if not sources and not allow_lists(policies) and not patch.of("add"):
         return []
+    names = [source.name for source in sources] + [Path(file).name for file in patch.files]
     forms = sorted({policy.form for policy in (policies.default, *(p for _, p in policies.types))})
     lexicons = []
     for form in forms:
         if cache is None:
-            lexicons.append(compile_lexicon(sources, policies, form))
+            lexicons.append(compile_lexicon(sources, policies, form, patch=patch))
             continue
-        folder = cache / "lexicons" / _key(sources, policies, form)
+        folder = cache / "lexicons" / _key(sources, policies, form, patch)
         lexicon = load(folder)
         if lexicon is None:
             if log:
-                log(f"compiling {', '.join(s.name for s in sources)} (kept in {folder} for the next time)")
+                log(f"compiling {', '.join(names)} (kept in {folder} for the next time)")
             _check_writable(folder.parent)
-            lexicon = compile_lexicon(sources, policies, form, folder)
+            lexicon = compile_lexicon(sources, policies, form, folder, patch)
         lexicons.append(lexicon)
     return [lexicon for lexicon in lexicons if len(lexicon)] or lexicons[:1]
 
@@ -76,7 +80,7 @@ def default_cache() -> Path:
     return platformdirs.user_cache_path("roster", appauthor=False)
 
 
-def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:
+def _key(sources: Sequence[Source], policies: Policies, form: Unicode, patch: Patch) -> str:
     contents = []
     for source in sources:
         try:
@@ -90,4 +94,8 @@ def _key(sources: Sequence[Source], policies: Policies, form: Unicode) -> str:
     rules = policies.as_dict()
     for table in (rules["defaults"], *rules["types"].values()):
         del table["case"], table["whole"]
-    return fingerprint(FORMAT, version("daachorse"), contents, rules, form)
+    changes = [
+        [change.action, change.name, change.type, change.new_type, change.file, change.line]
+        for change in patch.of("add", "remove", "retype")
+    ]
+    return fingerprint(FORMAT, version("daachorse"), contents, rules, form, changes)

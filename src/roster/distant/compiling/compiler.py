@@ -33,6 +33,7 @@ from roster.distant.compiling.numbering import (
     starts_of,
 )
 from roster.distant.entries import EntryBatch, read_entries
+from roster.distant.entries.patch import NO_CHANGES, EntryPatch, Patch
 from roster.distant.policy.entry_stats import (
     EntryStats,
     EntryStatsCounter,
@@ -62,17 +63,26 @@ ALLOW_LIST = "allow list"
 
 
 def compile_lexicon(
-    sources: Sequence[Source], policies: Policies, form: Unicode = "NFKC", folder: Path | None = None
+    sources: Sequence[Source],
+    policies: Policies,
+    form: Unicode = "NFKC",
+    folder: Path | None = None,
+    patch: Patch = NO_CHANGES,
 ) -> Lexicon:
     """Reads the dictionaries and compiles the names whose policy has this normal form, into `folder`."""
     table = _Table(policies, form)
+    entries = EntryPatch(patch, policies.label, lambda label: policies.kind(label) or label)
     for source in sources:
         for batch in read_entries(
             source.path, source.format, skip_broken=source.skip_broken, on_broken=table.broken.append
         ):
-            table.add(batch, source.name, source.priority)
+            table.add(entries.apply(batch), source.name, source.priority)
     for kind, names in allow_lists(policies).items():
-        table.add(EntryBatch(list(names), [kind] * len(names), [0] * len(names)), ALLOW_LIST, 0)
+        allowed = EntryBatch(list(names), [kind] * len(names), [0] * len(names))
+        table.add(entries.apply(allowed), ALLOW_LIST, 0)
+    for file, batch in entries.added():
+        table.add(batch, file, 0)
+    table.patched = entries.entries
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="roster-") as temporary:
             table.write(Path(temporary))
@@ -101,6 +111,7 @@ class _Table:
         self.broken = _Broken()
         self.entry_stats = EntryStatsCounter(form)
         self.deferred: list[tuple[int, str, int]] = []  # entry, surface, kind
+        self.patched: list[int] = []
 
     def add(self, batch: EntryBatch, source: str, priority: int) -> None:
         if source not in self.sources:
@@ -255,6 +266,7 @@ class _Table:
             "automata": automata,
             "automaton_size": size,
             "broken": [self.broken.count, self.broken.first],
+            "patched": self.patched,
             "files": {f.name: f.stat().st_size for f in sorted(folder.iterdir())},
         }
         write_json(folder / "lexicon.json", about)

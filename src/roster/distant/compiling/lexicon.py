@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -69,6 +69,8 @@ class Lexicon:
     """How the entries of each kind are written."""
     broken: tuple[int, tuple[str, ...]] = (0, ())
     """Lines that were skipped because they could not be read: how many, and what is wrong with the first."""
+    patched: tuple[int, ...] = ()
+    """Entries that each `remove` and `retype` of the patch changed, in the order of the patch."""
     folder: Path | None = None
     """Where the arrays are mapped from; None if they are in memory."""
 
@@ -94,9 +96,13 @@ class Lexicon:
             int(a["entry_line"][i]),
         )
 
-    def dead(self) -> Iterator[tuple[Entry, str]]:
-        """The entries that can match nothing, with the reason."""
-        for i in np.flatnonzero(self.arrays["entry_reason"]).tolist():
+    def dead(self, sources: Collection[str] | None = None) -> Iterator[tuple[Entry, str]]:
+        """The entries, of all sources or of some, that can match nothing, with the reason."""
+        dead = self.arrays["entry_reason"] > 0
+        if sources is not None:
+            numbers = [number for number, name in enumerate(self.sources) if name in sources]
+            dead &= np.isin(self.arrays["entry_source"], numbers)
+        for i in np.flatnonzero(dead).tolist():
             yield self.entry(i), REASONS[int(self.arrays["entry_reason"][i])]
 
     def dead_counts(self) -> dict[str, int]:
@@ -193,6 +199,7 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
         about["automaton_size"],
         tuple(EntryStats(**counts) for counts in about["writing"]),
         (about["broken"][0], tuple(about["broken"][1])),
+        tuple(about["patched"]),
         folder if mapped else None,
     )
 

@@ -9,6 +9,7 @@ from roster.corpus.sentence import Sentence, Span
 from roster.distant.labelling.chunks import Chunk, sentences_of
 from roster.distant.labelling.kb_matcher import KbMatcher
 from roster.distant.matching.conflicts import Ambiguous, Overlap, Resolved, resolve_document
+from roster.distant.matching.denied import Denied
 from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.mention import Label
 from roster.distant.matching.patterns import PatternMatcher
@@ -33,6 +34,7 @@ class ChunkLabeller:
     dictionaries: DictionaryMatcher
     patterns: PatternMatcher | None = None
     kb: KbMatcher | None = None
+    denied: Denied | None = None
     overlap: Overlap = "longest"
     ambiguous: Ambiguous = "drop"
 
@@ -48,6 +50,9 @@ class ChunkLabeller:
         if self.kb is not None:
             for of_sentence, more in zip(mentions, self.kb.mentions(sentences), strict=True):
                 of_sentence += more
+        if self.denied is not None:
+            mentions, counts = self.denied.remove(words, mentions)
+            refused.denied.update(counts)
         resolved: list[Resolved] = []
         at = 0
         for document in chunk:

@@ -14,6 +14,7 @@ from roster.distant.labelling.chunks import Chunk, Corpus, chunks
 from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.labelling.kb_matcher import CandidateNames
 from roster.distant.labelling.process_pool import ProcessPool
+from roster.distant.matching.denied import Denied
 from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.patterns import PatternMatcher
 from roster.distant.matching.refused_matches import RefusedMatches
@@ -35,7 +36,9 @@ class Labeller:
         self, settings: Settings, cache: Path | None = None, *, log: Callable[[str], None] | None = None
     ):
         self.settings = settings
-        self.lexicons = load_lexicons(settings.sources, settings.policies, cache, log=log)
+        self.lexicons = load_lexicons(
+            settings.sources, settings.policies, cache, patch=settings.patch, log=log
+        )
         self.refused_matches = RefusedMatches()
         """Counts of matches that became no label, since the last `reset_counts`."""
         self.decisions: dict[str, Decision] = {}
@@ -47,6 +50,7 @@ class Labeller:
         self.chunk_labeller = ChunkLabeller(
             DictionaryMatcher(self.lexicons, settings.policies),
             PatternMatcher(settings.patterns) if settings.patterns else None,
+            denied=Denied(denied) if (denied := [c.name for c in settings.patch.of("deny")]) else None,
             overlap=settings.overlap,
             ambiguous=settings.ambiguous,
         )

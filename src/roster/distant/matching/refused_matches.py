@@ -39,6 +39,8 @@ class RefusedMatches:
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By a policy, by reason and type of the entry."""
     examples: Counter[Example] = field(default_factory=Counter)
+    denied: Counter[int] = field(default_factory=Counter)
+    """By a patch, by the place of its `deny` among all of them."""
 
     def add(self, other: RefusedMatches) -> None:
         """Adds the counts of another part of the corpus."""
@@ -46,6 +48,7 @@ class RefusedMatches:
         self.ambiguous.update(other.ambiguous)
         self.refused.update(other.refused)
         self.examples.update(other.examples)
+        self.denied.update(other.denied)
 
     def count_refused(self, lexicon: Lexicon, entry: Array, why: Array) -> None:
         """Counts matches of entries that the policy of their type refused."""

@@ -11,6 +11,7 @@ from roster.corpus.sentence import Span
 from roster.distant.compiling.compiler import ALLOW_LIST
 from roster.distant.labelling.chunk_labeller import Labelled
 from roster.distant.labelling.labeller import Labeller
+from roster.distant.output.patch_report import patch_as_data, patch_lines, patch_warnings
 from roster.distant.output.policy_report import (
     EXAMPLES,
     decision_lines,
@@ -110,6 +111,9 @@ class Report:
                 for (name, types), count in _most(refused.ambiguous, KEPT)
             ],
         }
+        if labeller.settings.patch:
+            self.facts["patch"] = patch_as_data(labeller)
+            self.facts["warnings"] += patch_warnings(labeller, self.facts["patch"])
 
     @property
     def warnings(self) -> list[str]:
@@ -148,6 +152,8 @@ class Report:
         ]
         if self.unknown:
             lines += ["", f"{self.unknown:,} phrases of unknown type (neither an entity nor clearly none)"]
+        if "patch" in self.facts:
+            lines += patch_lines(self.facts["patch"])
         lines += decision_lines(self.facts.get("decisions", {}))
         lines += self._not_labelled()
         lines += self._others()

@@ -145,6 +145,15 @@ class Policies:
         label = _most_specific(self.labels, kind)
         return kind if label is None else label or None
 
+    def kind(self, label: str) -> str | None:
+        """The type with which a new entry gets a label: the label itself, or else what is mapped to it.
+
+        >>> Policies.from_tables(labels={"ORG": "", "firm": "ORG"}).kind("ORG")
+        'firm'
+        """
+        mapped = (kind for kind, of in self.labels if of == label)
+        return next((kind for kind in (label, *mapped) if self.label(kind) == label), None)
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "defaults": asdict(self.default),
