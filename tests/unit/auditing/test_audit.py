@@ -143,8 +143,14 @@ def row(name: str, confidence: float, **more: Any) -> dict[str, Any]:
 
 def test_the_patch_has_what_is_sure_and_the_rest_as_comments(tmp_path: Path) -> None:
     wrong = {
-        **{"kind": "entry", "entry": "The", "label": "PER", "source": "a.tsv", "line": 3},
-        **{"verdict": "wrong", "labels": 4, "wrong": 3.6},
+        "kind": "entry",
+        "entry": "The",
+        "label": "PER",
+        "source": "a.tsv",
+        "line": 3,
+        "verdict": "wrong",
+        "labels": 4,
+        "wrong": 3.6,
     }
     rows = [
         row("Oslo", SURE),
