@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roster.api.data import convert
     from roster.api.labelling import label
-    from roster.api.recognition import evaluate, export, predict, predict_file
+    from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
+    from roster.api.reporting import report
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
@@ -28,6 +29,7 @@ __all__ = [
     "Recogniser",
     "Sentence",
     "Span",
+    "calibrate",
     "convert",
     "effective_config",
     "evaluate",
@@ -38,6 +40,7 @@ __all__ = [
     "predict_file",
     "pretrain",
     "read",
+    "report",
     "show_log",
     "train",
     "write",
@@ -45,7 +48,8 @@ __all__ = [
 _MODULES = {
     "api.data": ("convert",),
     "api.labelling": ("label",),
-    "api.recognition": ("evaluate", "export", "predict", "predict_file"),
+    "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
+    "api.reporting": ("report",),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),
