@@ -95,8 +95,8 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
         except RosterError as error:
             no_data = f"the gold sentences that were learned from cannot be read again ({error})"
     predictions = _predictions(path / PREDICTIONS)
-    if predictions is not None and sum(map(len, sentences)) != len(predictions.final):
-        predictions = None if sentences else predictions
+    if predictions is not None and sentences and sum(map(len, sentences)) != len(predictions.final):
+        predictions = None  # of other sentences than those that can be shown
     return RunFacts(
         path,
         types,
