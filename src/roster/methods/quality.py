@@ -44,6 +44,15 @@ def hold_out_recall(results: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def agreement(results: Mapping[str, Any]) -> float | None:
+    """The share of the entity words on which the ensemble model has the class of the members' mean.
+
+    None where there is no ensemble. Below .87 there is no self-training (`methods/roster/algorithm.py`).
+    """
+    found: float | None = stages(results).get("ensemble", {}).get("agreement")
+    return found
+
+
 def stages(results: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = results.get("stages", {})
     return found
@@ -65,7 +74,8 @@ def furthest_types(found: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 def estimate_lines(results: Mapping[str, Any]) -> list[str]:
-    """Quality without gold labels, a line each: estimated recall, and the types far from their labels."""
+    """Quality without gold labels, a line each: estimated recall, agreement, and the types far from their
+    labels."""
     lines = []
     if "all" in (recall := hold_out_recall(results)):
         names = recall["all"]["names"]
@@ -73,6 +83,9 @@ def estimate_lines(results: Mapping[str, Any]) -> list[str]:
             f"estimated recall of names that the dictionary lacks: {recall_words(recall['all'])} "
             f"(hold-out of {names:,} names)"
         )
+    share = agreement(results)
+    if share is not None:
+        lines.append(f"agreement of the ensemble model with the mean of the members: {short(share)}")
     found = results.get("found", {})
     if far := furthest_types(found):
         counts = ", ".join(f"{n} {found[n]['found']:,} ({found[n]['labels']:,} labels)" for n in far)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from roster.methods import quality
 from roster.progress import gigabytes
 from roster.reporting.charts import kept_labels, losses, seconds, seconds_by_stage
 from roster.reporting.evidence import agreements
@@ -51,7 +52,7 @@ def agreement(facts: RunFacts) -> Section | None:
             "that agree little have learned little that is in the labels."
         )
         return Section("agreement", "Agreement of the members", paragraph(words) + table(("", *sides), rows))
-    share = facts.stages.get("ensemble", {}).get("agreement")
+    share = quality.agreement(facts.results)
     if share is None:
         return None
     words = (
