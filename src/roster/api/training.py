@@ -77,13 +77,13 @@ def train(
             LOGGER.info(line)
 
     results = run_training(data, run, asked, minutes=minutes, log=log)
+    for line in estimate_lines(results):
+        LOGGER.info(line)
     warnings = results.get("warnings", [])
     for warning in warnings:
         LOGGER.warning(warning)
     if warnings:
         LOGGER.info(ADVICE)
-    for line in estimate_lines(results):
-        LOGGER.info(line)
     static = asked.config() if isinstance(asked, Request) else asked
     model = load(run, static.optimiser.device)
     report_after_training(run, data, model)
