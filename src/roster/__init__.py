@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from roster.api.audit import audit
     from roster.api.data import convert
     from roster.api.labelling import label
-    from roster.api.recognition import evaluate, export, predict, predict_file
+    from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
+    from roster.api.reporting import report
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
@@ -30,6 +31,7 @@ __all__ = [
     "Sentence",
     "Span",
     "audit",
+    "calibrate",
     "convert",
     "effective_config",
     "evaluate",
@@ -40,6 +42,7 @@ __all__ = [
     "predict_file",
     "pretrain",
     "read",
+    "report",
     "show_log",
     "train",
     "write",
@@ -48,7 +51,8 @@ _MODULES = {
     "api.audit": ("audit",),
     "api.data": ("convert",),
     "api.labelling": ("label",),
-    "api.recognition": ("evaluate", "export", "predict", "predict_file"),
+    "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
+    "api.reporting": ("report",),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),

@@ -18,6 +18,7 @@ from roster.infer.recogniser import load
 from roster.log import LOGGER
 from roster.methods.request import load_request
 from roster.methods.train import train
+from roster.reporting.page import write_report
 from roster.scores import Evaluation, evaluate_sentences
 
 METHODS = ("fine-tune", "roster")
@@ -69,8 +70,11 @@ def run_demo(folder: str | Path, *, seed: int = 30) -> Demo:
         asked = load_request(overrides=overrides)
         run = folder / f"{method}-seed-{seed}"
         LOGGER.info(f"training {method}; the run is in {run}")
-        train(load_dataset(data), run, asked, report={"gold": gold}, log=LOGGER.info)
-        found = [one.sentence for one in load(run).find(gold)]
+        dataset = load_dataset(data)
+        train(dataset, run, asked, report={"gold": gold}, log=LOGGER.info)
+        ner = load(run)
+        write_report(run, data=dataset, gold=gold, model=ner)
+        found = [one.sentence for one in ner.find(gold)]
         scores[method] = evaluate_sentences(found, gold)
     write(folder / "predictions.jsonl", found)
     write_json(folder / "results.json", {name: _rounded(s) for name, s in scores.items()})

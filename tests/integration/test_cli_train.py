@@ -39,11 +39,17 @@ def records(text: str) -> list[dict[str, Any]]:
 def test_the_run_folder(method: str, runs: dict[str, Path]) -> None:
     run = runs[method]
     assert {p.name for p in run.iterdir()} == {
-        ".lock", "config.toml", "run.json", "log.txt", "results.json", "predictions.safetensors", "model"
+        ".lock", "config.toml", "run.json", "log.txt", "results.json", "predictions.safetensors",
+        "report.html", "model",
     }  # fmt: skip
-    assert {"roster.json", "config.json", "tokenizer.json", "roster.safetensors", "config.toml"} <= {
-        p.name for p in (run / "model").iterdir()
-    }
+    assert {
+        "roster.json",
+        "config.json",
+        "tokenizer.json",
+        "roster.safetensors",
+        "config.toml",
+        "README.md",
+    } <= {p.name for p in (run / "model").iterdir()}
     assert read_config(run / "config.toml").method == method
     assert (run / "model" / "config.toml").read_bytes() == (run / "config.toml").read_bytes()
     assert {"config", "data", "backbone", "layout"} <= set(json.loads((run / "run.json").read_text()))

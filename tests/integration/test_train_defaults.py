@@ -163,9 +163,10 @@ def test_a_type_that_was_not_learned(
     warning = "ORG: the model finds 0 of the 12 labels in its own training text"
     assert results(run)["warnings"] == [warning]
     assert results(run)["found"]["PER"]["labels_found"] == 48
-    ending = done.err.splitlines()[-3:]
-    assert ending[0] == f"warning: {warning}"
-    assert "too few to learn from" in ending[1]
+    ending = done.err.splitlines()[-5:]
+    assert ending[0].endswith("where furthest from the labels: ORG 0 (12 labels)")
+    assert ending[1] == f"warning: {warning}"
+    assert "too few to learn from" in ending[2]
     assert f"warning: {warning}" in lines_of(run)
 
 

@@ -1,4 +1,4 @@
-"""`roster.predict`, `roster.evaluate` and `roster.export`: what is done with a trained model."""
+"""`roster.predict`, `evaluate`, `calibrate` and `export`: what is done with a trained model."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import format_of_name, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.texts import labelled, sentences_of
+from roster.errors import DataError
 from roster.files import atomic, refuse_input
 from roster.progress import bar
 from roster.scores import Evaluation, evaluate_sentences
 
 if TYPE_CHECKING:
+    from roster.infer.calibration import Fit
     from roster.infer.parity import Parity
     from roster.infer.recogniser import Found, Recogniser
 
@@ -126,6 +128,50 @@ def evaluate(
         found = _with_bar(_recogniser(predicted).find(truth), len(truth))
         return evaluate_sentences((one.sentence for one in found), truth)
     return evaluate_sentences(labelled(predicted, "predictions"), _sentences(gold, "gold", format, split))
+
+
+def calibrate(
+    model: str | Path,
+    gold: Source,
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    device: str = "auto",
+) -> Fit:
+    """Fits the scores of a model's entities to sentences with true labels, and keeps the fit in its folder.
+
+    From then on the score of an entity estimates how likely it is right. Entities stay the same.
+
+    Args:
+        model: a model folder, trained or exported, or a run folder.
+        gold: sentences with true labels that the model was not trained on.
+        format: the format of `gold`, where it is not recognised.
+        split: the split to read where `gold` is a folder of several.
+        device: `auto`, `cpu` or `cuda`.
+
+    Returns:
+        The calibration, and the expected calibration error and the Brier score before and after.
+
+    Raises:
+        ModelError: for a folder that is not a model.
+        DataError: for data that cannot be read, or in which too few entities are found.
+
+    >>> calibrate("run", "reviewed.jsonl").after.calibration_error  # doctest: +SKIP
+    """
+    from roster.infer.calibration import Judged, save_calibration
+    from roster.infer.engine import load_engine
+    from roster.infer.recogniser import Recogniser
+    from roster.model.folder import inner_model
+
+    folder = inner_model(model)
+    ner = Recogniser(load_engine(folder, device))
+    truth = list(_sentences(gold, "gold", format, split))
+    if any(s.spans is None for s in truth):
+        place = gold if isinstance(gold, str | Path) else None
+        raise DataError("the sentences have no labels; give some with true labels", path=place)
+    fit = Judged.of(truth, _with_bar(ner.find(truth), len(truth))).fit()
+    save_calibration(folder, fit)
+    return fit
 
 
 def export(

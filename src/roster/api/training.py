@@ -55,7 +55,7 @@ def train(
         overrides: single values by name, such as `{"ensemble.models": 3}`.
 
     Returns:
-        The trained recogniser, which is also saved in `run/model`.
+        The trained recogniser, which is also saved in `run/model`. A report is in `run/report.html`.
 
     Raises:
         DataError: for data that cannot be read, or that has no label.
@@ -67,20 +67,27 @@ def train(
     """
     asked = _asked(method, backbone, preset, minutes, gold, config, overrides)
     data = _dataset(dataset, format)
+    from roster.api.reporting import report_after_training
     from roster.infer.recogniser import load
+    from roster.methods.quality import estimate_lines
     from roster.methods.train import train as run_training
 
     def log(line: str) -> None:
         if not line.startswith(WARNING):  # these are for the end
             LOGGER.info(line)
 
-    warnings = run_training(data, run, asked, minutes=minutes, log=log).get("warnings", [])
+    results = run_training(data, run, asked, minutes=minutes, log=log)
+    for line in estimate_lines(results):
+        LOGGER.info(line)
+    warnings = results.get("warnings", [])
     for warning in warnings:
         LOGGER.warning(warning)
     if warnings:
         LOGGER.info(ADVICE)
     static = asked.config() if isinstance(asked, Request) else asked
-    return load(run, static.optimiser.device)
+    model = load(run, static.optimiser.device)
+    report_after_training(run, data, model)
+    return model
 
 
 def effective_config(

@@ -26,6 +26,8 @@ def run(args: argparse.Namespace) -> int:
     print(f"\n{table(demo.scores)}\n\nWhere RoSTER corrected the dictionary it learned from:")
     for c in demo.corrected[:5]:
         print(f"\n  dictionary  {marked(c.distant)}\n  RoSTER      {marked(c.found)}")
-    print(f"\nScores: {demo.folder}/results.json   report: {demo.folder}/report.md")
-    print(f"Try it: echo 'Your own sentence.' | roster predict {demo.folder}/roster-seed-{args.seed}")
+    run = f"{demo.folder}/roster-seed-{args.seed}"
+    print(f"\nScores: {demo.folder}/results.json   examples: {demo.folder}/report.md")
+    print(f"Report of the run: {run}/report.html")
+    print(f"Try it: echo 'Your own sentence.' | roster predict {run}")
     return 0

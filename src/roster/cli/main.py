@@ -22,6 +22,8 @@ COMMANDS = {
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "audit": "which labels and which entries of the dictionary are wrong or missing, without gold labels",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
+    "report": "one HTML page on a run: quality, examples, what was derived, curves",
+    "calibrate": "make the scores of a model probabilities, by sentences with true labels",
     "export": "write a model as ONNX, for the CPU, and compare the two",
     "pretrain": "train a backbone on plain text, from random weights, another backbone or a teacher",
     "convert": "change the format of labelled data",

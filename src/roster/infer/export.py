@@ -24,6 +24,8 @@ from roster.infer.parity import TOLERANCE, Parity, ParityError, compare
 from roster.infer.recogniser import Recogniser
 from roster.log import LOGGER
 from roster.model.folder import (
+    CALIBRATION,
+    CARD,
     EXPORTED,
     TRAINED,
     inner_model,
@@ -35,7 +37,7 @@ from roster.model.folder import (
 
 LARGEST = 2**31 - 2**20
 """Bytes that a protocol buffer, and so an ONNX file, can have; a little less, for the graph itself."""
-COPIED = ("tokenizer.json", "tokenizer_config.json", "config.toml")
+COPIED = ("tokenizer.json", "tokenizer_config.json", "config.toml", CALIBRATION, CARD)
 
 
 def export(

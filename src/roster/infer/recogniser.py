@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -18,6 +18,7 @@ from roster.corpus.texts import check_text, describe, texts_in
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
+from roster.infer.calibration import Calibration, load_calibration
 from roster.infer.engine import Engine, load_engine
 from roster.infer.logits import probabilities
 from roster.model.decoding import decode
@@ -32,7 +33,8 @@ CHUNK_BATCHES = 4
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """`text` is exactly `document[start:end]`; `score` is the mean probability of its words."""
+    """`text` is exactly `document[start:end]`; `score` is the mean probability of its words, or of a
+    calibrated model how likely the entity is right."""
 
     text: str
     label: str
@@ -72,8 +74,8 @@ class _Begun:
 class Recogniser:
     """Finds entities. Calling it takes one text; `pipe` takes a stream of them."""
 
-    def __init__(self, engine: Engine):
-        self.engine = engine
+    def __init__(self, engine: Engine, calibration: Calibration | None = None):
+        self.engine, self.calibration = engine, calibration
         self.types = engine.facts.types
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)
 
@@ -146,13 +148,20 @@ class Recogniser:
         best, at = p.max(-1), 0
         spans_of = decode(self.engine.facts.scheme, p, map(len, begun.sentences), self.types)
         for sentence, spans in zip(begun.sentences, spans_of, strict=True):
-            yield Found(sentence.with_spans(spans), tuple(_score(best, at, span) for span in spans))
+            yield Found(sentence.with_spans(spans), self._scores(best, at, spans))
             at += len(sentence)
+
+    def _scores(self, best: np.ndarray, at: int, spans: Sequence[Span]) -> tuple[float, ...]:
+        scores = np.array([best[at + span.start : at + span.end].mean() for span in spans], float)
+        if self.calibration is not None:
+            scores = self.calibration(scores)
+        return tuple(scores.round(4).tolist())
 
 
 def load(folder: str | Path, device: str = "auto") -> Recogniser:
     """The recogniser in a model folder (or in a run folder, which has one), trained or exported."""
-    return Recogniser(load_engine(inner_model(folder), device))
+    inner = inner_model(folder)
+    return Recogniser(load_engine(inner, device), load_calibration(inner))
 
 
 def chunks(sentences: Iterable[Sentence], words: int) -> Iterator[tuple[list[Sentence], Exception | None]]:
@@ -182,7 +191,3 @@ def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
         found = split(text)
         sizes.append(len(found))
         yield from found
-
-
-def _score(best: np.ndarray, at: int, span: Span) -> float:
-    return round(float(best[at + span.start : at + span.end].mean()), 4)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 DEFAULT = "roster"
 GROUP = "roster.methods"
-NOT_METHODS = {"base", "budget", "defaults", "facts", "label_check", "registry", "request", "train"}
+NOT_METHODS = {
+    "base", "budget", "card", "defaults", "facts", "label_check", "quality", "registry", "request", "train"
+}  # fmt: skip
 """Modules of this folder that are no method."""
 
 

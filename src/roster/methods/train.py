@@ -17,6 +17,7 @@ from roster.files import file_digest, fingerprint
 from roster.methods import registry
 from roster.methods.base import Method, Prepared
 from roster.methods.budget import check_minutes
+from roster.methods.card import model_card
 from roster.methods.defaults import derivable, settle
 from roster.methods.facts import facts_of
 from roster.methods.label_check import compare_with_labels
@@ -113,8 +114,15 @@ def _train(
     p = read_probabilities(model, task.corpus).cpu()
     method.check_result(config, compare_with_labels(task, run, model.scheme, p.numpy()))
     run.keep_predictions({**method.kept_predictions(task, run), "final": p.half()})
+    card = model_card(config, task.types, dataset, task.sentences, gold, run.results)
     save_model(
-        run.path / "model", model, task.encoder.tokenizer, task.types, task.encoder.limit, to_toml(config)
+        run.path / "model",
+        model,
+        task.encoder.tokenizer,
+        task.types,
+        task.encoder.limit,
+        to_toml(config),
+        card,
     )
 
 

@@ -3,6 +3,8 @@
 model/roster.json          kind of model, types, maximum length, special tokens
 model/tokenizer.json ...   the encoder's tokenizer; words.json, the vocabulary, where it reads whole words
 model/config.toml          the config of the run that made it
+model/calibration.json     what `roster calibrate` fitted: from scores to probabilities
+model/README.md            the model card
 model/checksums.json       SHA-256 of the files that decide what it predicts; compared when it is loaded
 
 and, as training leaves it (layout 1),
@@ -38,10 +40,13 @@ if TYPE_CHECKING:
     from roster.model.heads import WordStates
 
 TRAINED, EXPORTED = 1, 2
-CHECKSUMS = "checksums.json"
+CHECKSUMS, CALIBRATION, CARD = "checksums.json", "calibration.json", "README.md"
 WEIGHTS, OLD_WEIGHTS = "roster.safetensors", "model.safetensors"
 """File name of the weights, and that of models trained by earlier versions."""
-SUMMED = ("roster.json", "config.json", "tokenizer.json", "words.json", WEIGHTS, OLD_WEIGHTS, "model.onnx")
+SUMMED = (
+    "roster.json", "config.json", "tokenizer.json", "words.json", WEIGHTS, OLD_WEIGHTS, "model.onnx",
+    CALIBRATION,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,9 @@ def save_model(
     types: tuple[str, ...],
     max_length: int,
     config: str,
+    card: str = "",
 ) -> None:
+    """Writes a model folder; `card` is the text of its README.md."""
     from roster.model.weights import save_tensors
 
     with atomic_folder(folder) as part:
@@ -77,6 +84,8 @@ def save_model(
         _save_tokenizer(tokenizer, part)
         save_tensors(part / WEIGHTS, model.state_dict())
         write_text(part / "config.toml", config)
+        if card:
+            write_text(part / CARD, card)
         specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
         write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials, model.scheme))
         write_checksums(part)
@@ -127,19 +136,38 @@ def write_checksums(folder: Path) -> None:
     write_json(folder / CHECKSUMS, {n: file_digest(folder / n) for n in SUMMED if (folder / n).is_file()})
 
 
+def replace_file(folder: Path, name: str, text: str) -> None:
+    """Writes one file of a model folder and its checksum; the others stay as they are, verified or not.
+
+    The old checksum goes first, so that the folder can be loaded whenever this is interrupted.
+    """
+    sums = _read_checksums(folder)
+    if sums is None:
+        write_text(folder / name, text)
+        return
+    sums.pop(name, None)
+    write_json(folder / CHECKSUMS, sums)
+    write_text(folder / name, text)
+    write_json(folder / CHECKSUMS, {**sums, name: file_digest(folder / name)})
+
+
+def _read_checksums(folder: Path) -> dict[str, str] | None:
+    """By file name. Folders of earlier versions have none."""
+    path = folder / CHECKSUMS
+    if not path.is_file():
+        return None
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"{path} is damaged: {error}") from None
+
+
 def verify(folder: Path) -> None:
     """Raise `ModelError` if a file of a model folder is not as it was saved.
 
     Folders of earlier versions have no checksums and are taken as they are.
     """
-    path = folder / CHECKSUMS
-    if not path.is_file():
-        return
-    try:
-        sums = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
-        raise ModelError(f"{path} is damaged: {error}") from None
-    for name, told in sums.items():
+    for name, told in (_read_checksums(folder) or {}).items():
         try:
             same = file_digest(folder / name) == told
         except FileNotFoundError:

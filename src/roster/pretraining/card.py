@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import roster
+from roster.pages import markdown
 from roster.pretraining.initialisation import shape_words
 from roster.pretraining.settings import PretrainingSettings
 from roster.pretraining.tokens import TokenStatistics
@@ -57,16 +58,13 @@ def facts(
 
 def card(name: str, table: Mapping[str, str], settings: PretrainingSettings, curve: Curve) -> str:
     """Return the model card as Markdown."""
-    rows = "\n".join(f"| {key} | {value} |" for key, value in table.items())
     s = settings
     return f"""# {name}
 
 A masked language model, trained by `roster pretrain` without named-entity labels. To use it, give its folder:
 `roster train DATASET -o RUN --backbone {name}`.
 
-| | |
-|---|---|
-{rows}
+{markdown.facts_table(table)}
 
 **Training.** Sequences of {s.length}, {100 * s.mask:.0f} % masked ({s.masking}), batches of {s.batch};
 AdamW, peak learning rate {s.rate:g}, linear warm-up over {100 * s.warmup:.0f} % of the steps, then linear
@@ -90,13 +88,13 @@ def curve_table(curve: Curve) -> str:
     |---|---|---|---|---|
     | 10 | 1,920 | 5.500 | 5.250 | .100 |
     """
-    lines = ["| steps | tokens | masked-LM loss | validation loss | accuracy |", "|---|---|---|---|---|"]
+    rows = []
     for point in curve:
         valid = f"{point['valid_loss']:.3f}" if "valid_loss" in point else ""
         accuracy = f"{point['valid_accuracy']:.3f}".lstrip("0") if "valid_accuracy" in point else ""
         learned = f"{point['guess']:.3f}" if "guess" in point else ""
-        lines.append(f"| {point['step']:,} | {point['tokens']:,} | {learned} | {valid} | {accuracy} |")
-    return "\n".join(lines)
+        rows.append((f"{point['step']:,}", f"{point['tokens']:,}", learned, valid, accuracy))
+    return markdown.table(("steps", "tokens", "masked-LM loss", "validation loss", "accuracy"), rows)
 
 
 def drawing(curve: Curve) -> str:

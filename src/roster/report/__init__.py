@@ -1,1 +1,0 @@
-"""`roster report`: one page on a run."""

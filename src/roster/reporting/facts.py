@@ -1,0 +1,154 @@
+"""What a run folder kept. Every part may be missing: runs of earlier versions and of other methods have
+less."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roster.corpus.dataset import Dataset, load_dataset
+from roster.corpus.sentence import Sentence
+from roster.errors import RosterError, RunError
+from roster.files import read_object
+from roster.methods.request import read_config
+from roster.model.folder import is_model, read_facts
+from roster.training.gold import add_gold, read_gold
+from roster.training.run import PREDICTIONS
+
+MEMBER = "member-"
+DERIVATION = "Settings derived"
+"""Begins the line of the log that tells what was derived and why."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Distributions [words, 1 + types] on the training text, in word order."""
+
+    members: tuple[np.ndarray, ...]
+    final: np.ndarray
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """A finished run."""
+
+    path: Path
+    types: tuple[str, ...]
+    config_text: str
+    config: Mapping[str, Any]
+    results: Mapping[str, Any]
+    derivation: str
+    notes: tuple[str, ...]
+    """Lines of the log that tell of decisions during the training."""
+    predictions: Predictions | None
+    dataset: Dataset | None
+    no_data: str
+    """Why there is no data set; empty where there is one."""
+    sentences: tuple[Sentence, ...] = ()
+    """The sentences that were learned from, in the order of the predictions; empty without the data set."""
+
+    @property
+    def stages(self) -> Mapping[str, Mapping[str, Any]]:
+        found: Mapping[str, Mapping[str, Any]] = self.results["stages"]
+        return found
+
+    @property
+    def members(self) -> dict[str, Mapping[str, Any]]:
+        return {name: facts for name, facts in self.stages.items() if name.startswith(MEMBER)}
+
+
+def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> RunFacts:
+    """The facts of a finished run.
+
+    Args:
+        folder: the run folder.
+        data: its data set, where it was moved, or to save reading it again.
+
+    Raises:
+        RunError: the folder is no finished run, or a file in it is damaged; or `data` is another data set.
+    """
+    path = Path(folder)
+    results_file = path / "results.json"
+    if not results_file.is_file():
+        raise RunError(f"{path} is not a run folder: it has no results.json")
+    results = read_object(results_file)
+    if "model" not in results.get("stages", {}) or not is_model(path / "model"):
+        raise RunError(f"the run {path} is not finished; continue it with the same roster train command")
+    try:
+        config_text = (path / "config.toml").read_text(encoding="utf-8")
+        log = (path / "log.txt").read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise RunError(f"{error.filename} cannot be read: {error.strerror}") from None
+    lines = [line.split(" ", 2)[-1] for line in log]
+    types = read_facts(path / "model").types
+    dataset, no_data = _dataset(path, results, data)
+    sentences: Sequence[Sentence] = ()
+    if dataset is not None:
+        try:
+            gold = read_gold(read_config(path / "config.toml").gold, types)
+            sentences = add_gold(dataset.train, gold)[0]
+        except RosterError as error:
+            no_data = f"the gold sentences that were learned from cannot be read again ({error})"
+    predictions = _predictions(path / PREDICTIONS)
+    if predictions is not None and sentences and sum(map(len, sentences)) != len(predictions.final):
+        predictions = None  # of other sentences than those that can be shown
+    return RunFacts(
+        path,
+        types,
+        config_text,
+        tomllib.loads(config_text),
+        results,
+        next((line for line in reversed(lines) if line.startswith(DERIVATION)), ""),
+        tuple(line for line in lines if _is_note(line, results)),
+        predictions,
+        dataset,
+        no_data,
+        tuple(sentences),
+    )
+
+
+def _is_note(line: str, results: Mapping[str, Any]) -> bool:
+    known = (DERIVATION, "data: ", "warning: ", *(f"{stage}: " for stage in results["stages"]))
+    return not line.startswith(known)
+
+
+def _dataset(
+    path: Path, results: Mapping[str, Any], given: str | Path | Dataset | None
+) -> tuple[Dataset | None, str]:
+    """The data set of a run, or why it is not to be had."""
+    expected = read_object(path / "run.json").get("data")
+    if isinstance(given, Dataset):
+        return given, ""
+    if given is not None:
+        found = load_dataset(given)
+        if found.fingerprint() != expected:
+            raise RunError(f"{given} is not the data set of {path}, or was changed since")
+        return found, ""
+    place = (results.get("data") or {}).get("path")
+    if not place:
+        return None, "the run did not note where its data set lies; name it with --data"
+    try:
+        found = load_dataset(place)
+        same = found.fingerprint() == expected
+    except RosterError as error:
+        return None, f"the data set cannot be read ({error}); name it with --data if it was moved"
+    return (found, "") if same else (None, f"the data set {place} was changed since the run")
+
+
+def _predictions(path: Path) -> Predictions | None:
+    if not path.is_file():
+        return None
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+        members = [tensors[f"{MEMBER}{i}"] for i in range(sum(n.startswith(MEMBER) for n in tensors))]
+        return Predictions(tuple(members), tensors["final"])
+    except Exception as error:  # safetensors raises errors of its own for damaged files
+        reason = " ".join(str(error).split())[:200]
+        raise RunError(f"{path} is damaged ({reason}); remove it to leave its facts out") from None
