@@ -18,7 +18,7 @@ from roster.corpus.texts import check_text, describe, texts_in
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
-from roster.infer.engine import Engine, load_engine
+from roster.infer.engine import InferenceEngine, load_engine
 from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
@@ -72,7 +72,7 @@ class _Begun:
 class Recogniser:
     """Finds entities. Calling it takes one text; `pipe` takes a stream of them."""
 
-    def __init__(self, engine: Engine):
+    def __init__(self, engine: InferenceEngine):
         self.engine = engine
         self.types = engine.facts.types
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)

@@ -24,7 +24,7 @@ from typing import IO, BinaryIO
 from roster.distant.kb import queries
 from roster.distant.kb.base import Backend, Row
 from roster.distant.kb.batching import select_batched
-from roster.distant.kb.classes import ClassMap, Vocabulary, is_iri
+from roster.distant.kb.classes import ClassMap, RdfVocabulary, is_iri
 from roster.distant.kb.lookup import BATCH, Taxonomy
 from roster.errors import ConfigError, RosterError
 from roster.files import atomic, fingerprint, lock
@@ -115,12 +115,14 @@ def _below(backend: Backend, classes: ClassMap, batch: int) -> list[str]:
 
 
 def _sizes(
-    backend: Backend, classes: Sequence[str], words: Vocabulary, batch: int
+    backend: Backend, classes: Sequence[str], vocabulary: RdfVocabulary, batch: int
 ) -> Iterator[tuple[str, int]]:
     """The classes that have instances, in the order given, with how many."""
     types = {
         row["class"]: int(row["count"])
-        for row in select_batched(backend, classes, lambda some: queries.counts(some, words), batch=batch)
+        for row in select_batched(
+            backend, classes, lambda some: queries.counts(some, vocabulary), batch=batch
+        )
         if "class" in row
     }
     return ((c, types[c]) for c in classes if types.get(c))
@@ -157,17 +159,19 @@ class _Reader:
         if page.offset is None:
             rows = self._ask(queries.members, page.classes)
         else:
-            words = self._classes.vocabulary
-            query = queries.members_page(page.classes[0], words, limit=self._size, offset=page.offset)
+            vocabulary = self._classes.vocabulary
+            query = queries.members_page(page.classes[0], vocabulary, limit=self._size, offset=page.offset)
             rows = self._backend.select(query)
         return sorted({row["item"] for row in rows if is_iri(row["item"])})
 
     def _first(self, classes: Iterable[str]) -> str | None:
         return min((c for c in classes if c in self._order), key=self._order.__getitem__, default=None)
 
-    def _ask(self, query: Callable[[Sequence[str], Vocabulary], str], terms: Iterable[str]) -> Iterator[Row]:
-        words = self._classes.vocabulary
-        return select_batched(self._backend, terms, lambda some: query(some, words), batch=self._batch)
+    def _ask(
+        self, query: Callable[[Sequence[str], RdfVocabulary], str], terms: Iterable[str]
+    ) -> Iterator[Row]:
+        vocabulary = self._classes.vocabulary
+        return select_batched(self._backend, terms, lambda some: query(some, vocabulary), batch=self._batch)
 
 
 class _Work:
