@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roster.api.data import convert
-    from roster.api.labelling import label
+    from roster.api.labelling import label, label_file
     from roster.api.recognition import evaluate, export, predict, predict_file
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
@@ -33,6 +33,7 @@ __all__ = [
     "evaluate",
     "export",
     "label",
+    "label_file",
     "load",
     "predict",
     "predict_file",
@@ -44,7 +45,7 @@ __all__ = [
 ]
 _MODULES = {
     "api.data": ("convert",),
-    "api.labelling": ("label",),
+    "api.labelling": ("label", "label_file"),
     "api.recognition": ("evaluate", "export", "predict", "predict_file"),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),

@@ -62,6 +62,13 @@ class Settings:
     conflicts: Conflicts = field(default_factory=Conflicts)
     candidates: Candidates = field(default_factory=Candidates)
     kb: KnowledgeBase = field(default_factory=KnowledgeBase)
+    file: Path | None = field(default=None, compare=False)
+    """The TOML file that they were read from."""
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read: the settings and the dictionaries."""
+        return [*([self.file] if self.file else []), *(source.path for source in self.sources)]
 
     @property
     def overlap(self) -> Overlap:
@@ -146,6 +153,7 @@ def load_settings(
             Candidates, {**_table(tree, "candidates", where), **(candidates or {})}, f"{where}[candidates]"
         ),
         _kb({**_table(tree, "kb", where)}, kb or {}, folder, where),
+        None if file is None else Path(file),
     ).checked()
 
 

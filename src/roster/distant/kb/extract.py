@@ -24,10 +24,10 @@ from typing import IO, BinaryIO
 from roster.distant.kb import queries
 from roster.distant.kb.base import Backend, Row
 from roster.distant.kb.batching import select_batched
-from roster.distant.kb.classes import ClassMap, RdfVocabulary, is_iri
+from roster.distant.kb.classes import ClassMap, RdfVocabulary, is_iri, load_classes
 from roster.distant.kb.lookup import BATCH, Taxonomy
 from roster.errors import ConfigError, RosterError
-from roster.files import atomic, fingerprint, lock
+from roster.files import atomic, fingerprint, lock, refuse_input
 from roster.progress import bar
 
 PAGE = 10_000
@@ -55,15 +55,28 @@ class Extracted:
 def extract(
     backend: Backend,
     output: str | PathLike[str],
-    classes: ClassMap,
+    classes: ClassMap | str | PathLike[str] = "conll",
     *,
     page: int = PAGE,
     batch: int = BATCH,
 ) -> Extracted:
     """Write the dictionary `output` (compressed if it ends in .gz), going on where an earlier run ended.
 
-    `page` is the number of items between two saved points, `batch` the number of items or classes in a query.
+    Args:
+        backend: the store or endpoint.
+        output: the dictionary to write.
+        classes: the class map, or its name or file as for `load_classes`.
+        page: number of items between two saved points.
+        batch: number of items or classes in a query.
+
+    Raises:
+        ConfigError: for a page or a batch of less than one item, or a class map that is wrong.
+        RosterError: if `output` is the class map or a file of the store, or cannot be written; or if the
+            backend cannot answer.
     """
+    if not isinstance(classes, ClassMap):
+        refuse_input(output, [backend.name, Path(classes)])
+        classes = load_classes(classes)
     if page < 1:
         raise ConfigError(f"page: at least 1 item, not {page}")
     output = Path(output)
