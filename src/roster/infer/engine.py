@@ -17,7 +17,7 @@ import numpy as np
 
 from roster.backbone.words import AnyWordEncoder
 from roster.model.encoders import load_word_encoder
-from roster.model.folder import EXPORTED, ModelFacts, read_facts, verify
+from roster.model.folder import EXPORTED, ModelFacts, check_numbers, read_facts, verify
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
@@ -30,6 +30,7 @@ class InferenceEngine(ABC):
         verify(folder)
         self.facts = facts
         self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
+        check_numbers(folder, self.encoder)
         self.pad = self.encoder.specials.pad
         self.workers = 1
         self.tokens = CPU_TOKENS
