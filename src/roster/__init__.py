@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roster.api.audit import audit
     from roster.api.data import convert
-    from roster.api.labelling import label
+    from roster.api.labelling import label, label_file
     from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
     from roster.api.reporting import report
     from roster.api.training import effective_config, pretrain, train
@@ -37,6 +37,7 @@ __all__ = [
     "evaluate",
     "export",
     "label",
+    "label_file",
     "load",
     "predict",
     "predict_file",
@@ -50,7 +51,7 @@ __all__ = [
 _MODULES = {
     "api.audit": ("audit",),
     "api.data": ("convert",),
-    "api.labelling": ("label",),
+    "api.labelling": ("label", "label_file"),
     "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
     "api.reporting": ("report",),
     "api.training": ("effective_config", "pretrain", "train"),

@@ -67,7 +67,7 @@ def is_special(path: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def refuse_input(output: str | Path, inputs: Iterable[str | Path]) -> None:
+def refuse_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
     """Raise an error if `output` is one of the input files, or lies in an input folder as one of its files.
 
     Files are compared by device and inode, so that another name or a link for the same file counts.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,31 @@ def test_from_texts_to_a_recogniser(
     assert [(e.text, e.label, e.score) for e in again(line)] == [
         (e.text, e.label, e.score) for e in ner(line)
     ]
+
+
+def test_labels_of_a_file_are_written_with_their_report(tmp_path: Path) -> None:
+    (tmp_path / "news.txt").write_text("".join(f"{text}\n" for text in TEXTS), encoding="utf-8")
+    (tmp_path / "label.toml").write_text('[labels]\nLOC = "PLACE"\n', encoding="utf-8")
+    options = {"config": tmp_path / "label.toml", "format": "text", "cache": tmp_path / "cache", "workers": 1}
+    written = roster.label_file(tmp_path / "news.txt", tmp_path / "data", NAMES, **options)
+    assert dict(written.report.labels) == {"PER": 3, "PLACE": 2}
+    assert (written.target.file, written.dead_entries) == (tmp_path / "data/train.jsonl", 0)
+    assert len(list(roster.read(written.target.file))) == len(TEXTS)
+    assert json.loads(written.target.report.read_text(encoding="utf-8")) == written.report.as_dict()
+    assert list((tmp_path / "cache/lexicons").iterdir())
+
+    with pytest.raises(RosterError, match="is an input of this command"):
+        roster.label_file(tmp_path / "news.txt", tmp_path / "label.toml", NAMES, **{**options, "to": "jsonl"})
+    gold = tmp_path / "gold.conll"
+    gold.write_text("Ada B-PER\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"gold\.conll: text 1 has 6 words"):
+        roster.label_file(tmp_path / "news.txt", tmp_path / "other", NAMES, **options, gold=gold)
+
+
+@pytest.mark.parametrize("call", [roster.label, partial(roster.label_file, output="data")])
+def test_less_than_one_process(call: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match="workers must be at least 1, not 0"):
+        call("news.txt", names=NAMES, workers=0)
 
 
 def test_sentences_without_labels_cannot_be_trained_on(tmp_path: Path) -> None:

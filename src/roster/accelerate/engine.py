@@ -16,12 +16,14 @@ from roster.errors import ConfigError
 from roster.model.bert_layout import NotStackableError, encoder_weights, shape_of
 from roster.model.heads import WordStates
 from roster.model.reading import number_type
-from roster.training.engine import Engine, PlainEngine
+from roster.training.engine import PlainEngine, TrainingEngine
 from roster.training.objective import Objective, Schedule
 
 
 @dataclass(frozen=True)
 class FastEngine:
+    """Trains several models together with `accelerate.stacked_loop`."""
+
     config: Config
     device: torch.device
     at_once: int
@@ -46,7 +48,7 @@ def choose_engine(
     head: type[WordStates],
     together: tuple[int, int],
     log: Callable[[str], None],
-) -> Engine:
+) -> TrainingEngine:
     """The engine that the config names; `auto` is fast on a GPU where encoder and heads can be stacked.
 
     Args:

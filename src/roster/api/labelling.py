@@ -1,8 +1,10 @@
-"""`roster.label`: distant labels for texts in memory or in files."""
+"""`roster.label` and `roster.label_file`: distant labels for texts in memory or in files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -10,12 +12,15 @@ from weakref import finalize
 
 from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
+from roster.corpus.tags import Scheme
 from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError, DataError
 from roster.log import LOGGER
 
 if TYPE_CHECKING:
     from roster.distant.labels import Labels
+    from roster.distant.output.report import Report
+    from roster.distant.output.target import Target
     from roster.distant.settings import Settings
 
 
@@ -27,7 +32,7 @@ def label(
     format: str | None = None,
     split: str | None = None,
     cache: str | Path | None = None,
-    workers: int = 1,
+    workers: int | None = 1,
     **settings: Any,
 ) -> Labels:
     """Distant labels from dictionaries, patterns and a knowledge base.
@@ -42,7 +47,7 @@ def label(
         format: the format of `corpus`, where it is not recognised.
         split: the split to read where `corpus` is a folder of several.
         cache: a folder that keeps compiled dictionaries for the next time.
-        workers: processes.
+        workers: number of processes; None for one on each core.
         settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
             `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`,
             `patch="names.patch"` (a file of changes to the dictionaries, or several).
@@ -59,8 +64,120 @@ def label(
     >>> [[s.span_text(x) for x in s.spans] for s in labels]
     [['Ada Lovelace', 'London']]
     """
-    from roster.distant.entries.in_memory import is_in_memory, write_names
     from roster.distant.labels import Labels
+
+    processes = _processes(workers)
+    chosen, kept = _settings(names, config, settings)
+    inputs = chosen.inputs
+    source: Callable[[], Iterable[Sentence]]
+    if isinstance(corpus, str | Path):
+        path = Path(corpus)
+        if isinstance(corpus, str) and " " in corpus and not path.exists():
+            raise DataError("no such file; a text to label is given in a list: [text]", path=path)
+        inputs.append(path)
+        source = lambda: read(path, format, split=split, labels="none")  # noqa: E731
+    else:
+        sentences = list(sentences_of(corpus))  # they are gone through twice
+        source = lambda: sentences  # noqa: E731
+    labels = Labels(
+        source,
+        chosen,
+        cache=None if cache is None else Path(cache),
+        workers=processes,
+        inputs=inputs,
+        log=LOGGER.info,
+    )
+    if kept is not None:
+        finalize(labels, kept.cleanup)
+    return labels
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """The result of `label_file`."""
+
+    report: Report
+    target: Target
+    """The files that were written."""
+    dead_entries: int
+    """Number of entries that can match nothing; they are listed in `target.dead`."""
+
+
+def label_file(
+    corpus: str | Path,
+    output: str | Path,
+    names: Any = (),
+    *,
+    config: Settings | str | Path | None = None,
+    format: str | None = None,
+    split: str | None = None,
+    to: str | None = None,
+    scheme: Scheme = "BIO",
+    provenance: bool = True,
+    gold: str | Path | None = None,
+    cache: str | Path | bool = True,
+    workers: int | None = None,
+    **settings: Any,
+) -> LabelFiles:
+    """Writes distant labels for a file, their provenance and a report.
+
+    Args:
+        corpus: a file or folder of any format.
+        output: a folder (for `train`), or a file whose name tells the format.
+        names: as for `label`, and so are `config`, `format`, `split`, `workers` and all others.
+        to: the format of `output`, where its name does not tell it.
+        scheme: tags to write, where the format has tags.
+        provenance: also write where each label comes from.
+        gold: a file with the same sentences and true labels; adds precision and recall to the report.
+        cache: a folder that keeps compiled dictionaries and answers of endpoints; True for `ROSTER_CACHE` or
+            the user's cache folder, False for none.
+
+    Raises:
+        RosterError: if `output` is one of the files that are read, or cannot be written.
+        DataError: for a corpus or a dictionary that cannot be read, or a corpus that has other sentences than
+            `gold`. Nothing is written then.
+        ConfigError: for settings that are wrong.
+
+    >>> label_file("news.txt", "data", "names.tsv").report.labels  # doctest: +SKIP
+    """
+    from roster.distant.compiling.cache import default_cache
+    from roster.distant.output.target import Target
+
+    processes = _processes(workers)
+    chosen, kept = _settings(names, config, settings)
+    target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *chosen.inputs])
+    labels = label(
+        corpus,
+        config=chosen,
+        format=format,
+        split=split,
+        cache=(default_cache() if cache else None) if isinstance(cache, bool) else cache,
+        workers=processes,
+    )
+    if kept is not None:
+        finalize(labels, kept.cleanup)
+    sentences = read(gold, labels="true") if gold else None
+    try:
+        dead = labels.save(target, scheme, provenance=provenance, gold=sentences)
+    except DataError as error:
+        # Two files that do not correspond, or a corpus without words: the error has no file yet.
+        raise error if error.path else DataError(str(error), path=gold or corpus) from error
+    return LabelFiles(labels.report, target, dead)
+
+
+def _processes(workers: int | None) -> int:
+    if workers is None:
+        return os.cpu_count() or 1
+    if workers < 1:
+        raise ConfigError(f"workers must be at least 1, not {workers}")
+    return workers
+
+
+def _settings(
+    names: Any, config: Settings | str | Path | None, settings: Mapping[str, Any]
+) -> tuple[Settings, TemporaryDirectory[str] | None]:
+    """The settings, and the folder in which names in memory were written as a dictionary."""
+    from roster.distant.entries.in_memory import is_in_memory, write_names
     from roster.distant.settings import Settings, load_settings
 
     if isinstance(names, Iterator):
@@ -76,33 +193,8 @@ def label(
                 '{"LOC": ["Oslo", "Bergen"]}',
                 path=path,
             )
-    if isinstance(config, Settings):
-        if dictionaries or settings:
-            raise ConfigError("Settings are complete; put names and all else into them, or give a file")
-        chosen = config
-    else:
-        chosen = load_settings(config, dictionaries=dictionaries, **settings)
-    inputs = [source.path for source in chosen.sources] + [Path(path) for path in chosen.patch.files]
-    if isinstance(config, str | Path):
-        inputs.append(Path(config))
-    source: Callable[[], Iterable[Sentence]]
-    if isinstance(corpus, str | Path):
-        path = Path(corpus)
-        if isinstance(corpus, str) and " " in corpus and not path.exists():
-            raise DataError("no such file; a text to label is given in a list: [text]", path=path)
-        inputs.append(path)
-        source = lambda: read(path, format, split=split, labels="none")  # noqa: E731
-    else:
-        sentences = list(sentences_of(corpus))  # they are gone through twice
-        source = lambda: sentences  # noqa: E731
-    labels = Labels(
-        source,
-        chosen,
-        cache=None if cache is None else Path(cache),
-        workers=workers,
-        inputs=inputs,
-        log=LOGGER.info,
-    )
-    if kept is not None:
-        finalize(labels, kept.cleanup)
-    return labels
+    if not isinstance(config, Settings):
+        return load_settings(config, dictionaries=dictionaries, **settings), kept
+    if dictionaries or settings:
+        raise ConfigError("Settings are complete; put names and all else into them, or give a file")
+    return config, kept

@@ -101,6 +101,10 @@ class WordEncoder:
             )
 
     @property
+    def vocabulary_size(self) -> int:
+        return int(self._backend.get_vocab_size())
+
+    @property
     def prefix(self) -> tuple[int, ...]:
         return self.specials.prefix
 

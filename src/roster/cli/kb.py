@@ -5,18 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
-from roster.distant.kb.base import Backend, Row
+from roster.distant.kb.base import Row
 from roster.distant.kb.classes import BUNDLED, load_classes
 from roster.distant.kb.dumps import FORMATS
 from roster.distant.kb.extract import PAGE, extract
 from roster.distant.kb.lookup import BATCH, Hit, items_of, open_backend
 from roster.distant.kb.store import build
 from roster.errors import RosterError
-from roster.files import refuse_input
 
 HELP = """Build a knowledge base from a dump; query it, or a SPARQL endpoint, for names and their types.
 
@@ -108,9 +106,8 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _extract(args: argparse.Namespace) -> int:
-    refuse_input(args.output, [path for path in (args.source, args.classes) if path])
-    with _opened(args) as backend:
-        done = extract(backend, args.output, load_classes(args.classes), page=args.page, batch=args.batch)
+    with open_backend(args.source, cache=args.cache) as backend:
+        done = extract(backend, args.output, args.classes, page=args.page, batch=args.batch)
     resumed = f", {done.resumed} of them from an earlier run" if done.resumed else ""
     print(f"wrote {done.names} names of {done.pages} pages{resumed} to {args.output}", file=sys.stderr)
     return 0
@@ -119,7 +116,7 @@ def _extract(args: argparse.Namespace) -> int:
 def _query(args: argparse.Namespace) -> int:
     if bool(args.names) == (args.sparql is not None):
         raise RosterError("roster kb query: give either names or --sparql")
-    with _opened(args) as backend:
+    with open_backend(args.source, cache=args.cache) as backend:
         if args.sparql is not None:
             query = sys.stdin.read() if args.sparql == "-" else args.sparql
             _print_rows(backend.select(query), args.json)
@@ -138,16 +135,6 @@ def _query(args: argparse.Namespace) -> int:
     ]
     _print_table([("name", "type", "item", "via"), *rows])
     return 0
-
-
-@contextmanager
-def _opened(args: argparse.Namespace) -> Iterator[Backend]:
-    backend = open_backend(args.source, cache=args.cache)
-    try:
-        yield backend
-    finally:
-        if hasattr(backend, "close"):
-            backend.close()
 
 
 def _print_table(rows: list[tuple[str, ...]]) -> None:

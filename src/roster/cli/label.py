@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
-from roster.corpus.io import FORMATS, read
+from roster.corpus.io import FORMATS
 from roster.corpus.tags import SCHEMES
 from roster.distant.entries import DICTIONARY_FORMATS
 from roster.distant.policy.policies import CASES
-from roster.errors import ConfigError, DataError
+from roster.errors import ConfigError
 
 if TYPE_CHECKING:
     from roster.distant.settings import Settings
@@ -170,37 +169,28 @@ def settings_of(args: argparse.Namespace) -> Settings:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.api.labelling import label
-    from roster.distant.compiling.cache import default_cache
-    from roster.distant.output.target import Target
+    from roster.api.labelling import label_file
     from roster.log import LOGGER
 
-    if args.workers is not None and args.workers < 1:
-        raise ConfigError(f"--workers must be at least 1, not {args.workers}")
-    settings = settings_of(args)
-    given = [args.corpus, args.gold, args.config, *(source.path for source in settings.sources)]
-    given += settings.patch.files
-    target = Target(args.output, args.to, inputs=[path for path in given if path])
-    labels = label(
+    written = label_file(
         args.corpus,
-        config=settings,
+        args.output,
+        config=settings_of(args),
         format=args.format,
         split=args.split,
-        cache=None if args.no_cache else args.cache or default_cache(),
-        workers=args.workers or os.cpu_count() or 1,
+        to=args.to,
+        scheme=args.scheme,
+        provenance=not args.no_provenance,
+        gold=args.gold,
+        cache=not args.no_cache and (args.cache or True),
+        workers=args.workers,
     )
-    gold = read(args.gold, labels="true") if args.gold else None
-    try:
-        dead = labels.save(target, args.scheme, provenance=not args.no_provenance, gold=gold)
-    except DataError as error:
-        # The error names the file: two files that do not correspond, or a corpus without words.
-        raise error if error.path else DataError(str(error), path=args.gold or args.corpus) from error
-    report = labels.report
+    report, target = written.report, written.target
     print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if args.json else report.text())
     LOGGER.info(f"\nlabels: {target.file}   report: {target.report}")
     if not args.no_provenance:
         LOGGER.info(f"where each label comes from: {target.provenance}")
-    if dead:
+    if written.dead_entries:
         LOGGER.info(f"entries that can match nothing: {target.dead}")
     for warning in report.warnings:
         LOGGER.warning(warning)

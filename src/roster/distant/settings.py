@@ -64,6 +64,14 @@ class Settings:
     candidates: Candidates = field(default_factory=Candidates)
     kb: KnowledgeBase = field(default_factory=KnowledgeBase)
     patch: Patch = field(default_factory=Patch)
+    file: Path | None = field(default=None, compare=False)
+    """The TOML file that they were read from."""
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read: the settings, the dictionaries and the patches."""
+        return [*([self.file] if self.file else []), *(source.path for source in self.sources),
+                *(Path(path) for path in self.patch.files)]  # fmt: skip
 
     @property
     def overlap(self) -> Overlap:
@@ -164,6 +172,7 @@ def load_settings(
         _patch(
             _table(tree, "patch", where), [patch] if isinstance(patch, str | Path) else patch, folder, where
         ),
+        None if file is None else Path(file),
     ).checked()
 
 

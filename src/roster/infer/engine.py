@@ -1,4 +1,4 @@
-"""Engines, which compute the logits of words: torch, or ONNX Runtime for an exported model.
+"""Inference engines, which compute the logits of words: torch, or ONNX Runtime for an exported model.
 
 On a CPU an engine reads as many small batches at the same time as there are cores, each on one core. That
 needs no waiting inside a matrix product, keeps a batch in the core's own cache, and lets tokenisation and
@@ -17,19 +17,20 @@ import numpy as np
 
 from roster.backbone.words import AnyWordEncoder
 from roster.model.encoders import load_word_encoder
-from roster.model.folder import EXPORTED, ModelFacts, read_facts, verify
+from roster.model.folder import EXPORTED, ModelFacts, check_numbers, read_facts, verify
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
 
 
-class Engine(ABC):
-    """A loaded model."""
+class InferenceEngine(ABC):
+    """A loaded model that computes the logits of words."""
 
     def __init__(self, folder: Path, facts: ModelFacts):
         verify(folder)
         self.facts = facts
         self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
+        check_numbers(folder, self.encoder)
         self.pad = self.encoder.specials.pad
         self.workers = 1
         self.tokens = CPU_TOKENS
@@ -51,7 +52,7 @@ class Engine(ABC):
             pool.shutdown(cancel_futures=True)
 
 
-def load_engine(folder: Path, device: str = "auto") -> Engine:
+def load_engine(folder: Path, device: str = "auto") -> InferenceEngine:
     """The engine for a model folder; torch is not imported for an export."""
     facts = read_facts(folder)
     if facts.layout == EXPORTED:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roster.errors import ConfigError, ModelError, RosterError
-from roster.infer.engine import Engine
+from roster.infer.engine import InferenceEngine
 from roster.model.folder import ModelFacts
 from roster.model.processor import cores
 
@@ -17,7 +17,7 @@ from roster.model.processor import cores
 SLOW_FUSIONS = ["SkipLayerNormFusion"]
 
 
-class OnnxEngine(Engine):
+class OnnxEngine(InferenceEngine):
     def __init__(self, folder: Path, facts: ModelFacts, device: str = "auto"):
         if device not in ("auto", "cpu"):
             raise ConfigError(

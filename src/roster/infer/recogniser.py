@@ -19,7 +19,7 @@ from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
 from roster.infer.calibration import Calibration, load_calibration
-from roster.infer.engine import Engine, load_engine
+from roster.infer.engine import InferenceEngine, load_engine
 from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
@@ -74,7 +74,7 @@ class _Begun:
 class Recogniser:
     """Finds entities. Calling it takes one text; `pipe` takes a stream of them."""
 
-    def __init__(self, engine: Engine, calibration: Calibration | None = None):
+    def __init__(self, engine: InferenceEngine, calibration: Calibration | None = None):
         self.engine, self.calibration = engine, calibration
         self.types = engine.facts.types
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from roster.infer.bert import bert_reader
-from roster.infer.engine import CPU_TOKENS, Engine
+from roster.infer.engine import CPU_TOKENS, InferenceEngine
 from roster.methods.registry import head_of
 from roster.model.batches import Batch
 from roster.model.folder import ModelFacts, load_model
@@ -21,7 +21,7 @@ from roster.model.processor import cores, single_threads
 from roster.model.reading import TOKENS, arithmetic, choose_device
 
 
-class TorchEngine(Engine):
+class TorchEngine(InferenceEngine):
     def __init__(self, folder: Path, facts: ModelFacts, device: str = "auto"):
         super().__init__(folder, facts)
         self.device = choose_device(device)

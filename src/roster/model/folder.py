@@ -25,10 +25,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from roster.backbone.alignment import Specials
-from roster.backbone.words import Words
+from roster.backbone.alignment import Specials, WordEncoder
+from roster.backbone.loading import FROM_PADDING, max_positions
+from roster.backbone.words import AnyWordEncoder, Words
 from roster.errors import ModelError
 from roster.files import atomic_folder, file_digest, write_json, write_text
 from roster.model.decoding import SCHEMES, n_classes
@@ -176,6 +178,41 @@ def verify(folder: Path) -> None:
             raise ModelError(
                 f"{folder / name} is damaged: its checksum differs from the one it was saved with; copy the "
                 "model again"
+            )
+
+
+def check_numbers(folder: Path, encoder: AnyWordEncoder) -> None:
+    """Raise `ModelError` if the numbers of a model folder contradict each other.
+
+    Only folders of earlier versions can be damaged unnoticed, because they have no checksums.
+    """
+    if not isinstance(encoder, WordEncoder):
+        return
+    entries, path = encoder.vocabulary_size, folder / "config.json"
+    if path.is_file():  # an exported model has none
+        try:
+            config = SimpleNamespace(**json.loads(path.read_text(encoding="utf-8")))
+            entries, padding = int(config.vocab_size), getattr(config, "pad_token_id", None)
+            shifted = config.model_type in FROM_PADDING
+            if shifted and not (isinstance(padding, int) and 0 <= padding < entries):
+                raise ValueError(
+                    f"'pad_token_id' is {padding}, not one of the {entries} entries of the vocabulary"
+                )
+            positions = max_positions(config)
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise ModelError(f"{path} is damaged: {error}; copy the model again") from None
+        if positions is not None and encoder.limit > positions:
+            raise ModelError(
+                f"{folder} is damaged: its encoder has {positions} positions, too few for inputs of "
+                f"{encoder.limit} sub-words (roster.json: 'max_length'; config.json: "
+                "'max_position_embeddings', 'pad_token_id'); copy the model again"
+            )
+    specials = encoder.specials
+    for number in (specials.pad, specials.unknown, *specials.prefix, *specials.suffix):
+        if not 0 <= number < entries:
+            raise ModelError(
+                f"{folder} is damaged: the special token {number} is not one of the {entries} entries of the "
+                "vocabulary (roster.json: 'specials'; tokenizer_config.json); copy the model again"
             )
 
 

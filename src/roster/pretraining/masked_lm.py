@@ -2,14 +2,13 @@
 
 Most of the cost of a small masked LM are the logits: a row of the size of the vocabulary for every sub-word,
 four fifths of which are not needed. The head differs between architectures, but takes the output of the
-encoder in all of them; so the model's own `forward` is used, with a stub of the encoder that returns the
-hidden states which it is given.
+encoder in all of them; so the model's own `forward` is used, on a shallow copy of the model in which a stub
+replaces the encoder and returns the hidden states that it is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import copy
 from typing import Any
 
 from torch import Tensor, nn
@@ -19,7 +18,7 @@ from roster.model.bert_layout import NotStackableError, layer_modules, layers_at
 
 
 class EncoderStub(nn.Module):
-    """Replaces the encoder in the model: returns its input."""
+    """Replaces the encoder in the copy of the model: returns its input."""
 
     def forward(self, *_: Any, inputs_embeds: Tensor, **__: Any) -> Any:
         from transformers.modeling_outputs import BaseModelOutput
@@ -27,31 +26,27 @@ class EncoderStub(nn.Module):
         return BaseModelOutput(last_hidden_state=inputs_embeds)
 
 
+def without_encoder(model: Any) -> Any:
+    """A shallow copy of a masked LM with a stub as encoder; all other modules are those of the model."""
+    head = copy.copy(model)
+    head._modules = {**model._modules, model.base_model_prefix: EncoderStub()}
+    return head
+
+
 class SplitMaskedLM(nn.Module):
-    """Encoder and head of a model of transformers; `whole` restores the model."""
+    """Encoder and head of a model of transformers; they share its weights and leave it unchanged."""
 
     def __init__(self, model: Any):
         super().__init__()
-        self.prefix = model.base_model_prefix
-        encoder = getattr(model, self.prefix, None)
+        encoder = getattr(model, model.base_model_prefix, None)
         if not isinstance(encoder, nn.Module):
             raise ModelError(f"masked LMs of the type {model.config.model_type} cannot be pre-trained")
         self.encoder = encoder
-        setattr(model, self.prefix, EncoderStub())
-        self.head = model
+        self.head = without_encoder(model)
 
     @property
     def config(self) -> Any:
         return self.head.config
-
-    @contextmanager
-    def whole(self) -> Iterator[Any]:
-        """The original model, within a `with` block."""
-        setattr(self.head, self.prefix, self.encoder)
-        try:
-            yield self.head
-        finally:
-            setattr(self.head, self.prefix, EncoderStub())
 
     def states(self, ids: Tensor, every: bool) -> tuple[Tensor, ...]:
         """Hidden states [rows, length, width] of all layers, embeddings first, or of the last layer only."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from roster.backbone.vocabulary import Vocabulary, vocabulary
+from roster.backbone.token_features import TokenFeatures, token_features
 from roster.errors import ModelError
 
 IGNORED = -100
@@ -35,7 +35,7 @@ class Masked:
 class Masker:
     """Masks batches of token ids."""
 
-    vocabulary: Vocabulary
+    features: TokenFeatures
     mask_id: int
     ordinary: Tensor
     """All token ids except special ones, for random replacement."""
@@ -54,7 +54,7 @@ class Masker:
             kind: `random` (sub-words), `words` (whole words) or `names` (capitalised words more often).
             generator: source of the random numbers, on the device of `ids`.
         """
-        special = self.vocabulary.special[ids]
+        special = self.features.special[ids]
         wait = self.waits(ids, special, kind, generator)
         first = wait.topk(self.count(ids.shape[1]), largest=False, sorted=False)
         places = first.indices
@@ -76,9 +76,9 @@ class Masker:
         """Waiting time of each position; infinite for special tokens."""
         wait = torch.empty(ids.shape, device=ids.device).exponential_(generator=generator)
         if kind != "random":
-            begin = first_places(ids, special, self.vocabulary.starts_word)
+            begin = first_places(ids, special, self.features.starts_word)
             if kind == "names":
-                wait = torch.where(self.vocabulary.capital[ids], wait / self.names, wait)
+                wait = torch.where(self.features.capital[ids], wait / self.names, wait)
             wait = wait.gather(1, begin)
         return wait.masked_fill(special, float("inf"))
 
@@ -106,5 +106,7 @@ def masker(tokenizer: Any, share: float, names: float, device: torch.device) -> 
     """
     if tokenizer.mask_token_id is None:
         raise ModelError("the tokenizer has no mask token, so it cannot be used for masked-LM training")
-    entries = vocabulary(tokenizer, device)
-    return Masker(entries, int(tokenizer.mask_token_id), (~entries.special).nonzero().flatten(), share, names)
+    features = token_features(tokenizer, device)
+    return Masker(
+        features, int(tokenizer.mask_token_id), (~features.special).nonzero().flatten(), share, names
+    )

@@ -154,8 +154,7 @@ def _pretrain(
         "curve.svg": card.drawing(curve),
     }
     dtype = torch.float16 if settings.weights == "float16" else torch.float32
-    with model.whole() as whole:
-        folder.finish(whole, tokenizer, dtype, texts)
+    folder.finish(initial.model, tokenizer, dtype, texts)
     log(f"the backbone is in {folder.path}; try: roster train DATASET -o RUN --backbone {folder.path}")
 
 

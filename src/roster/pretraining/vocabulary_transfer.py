@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from roster.backbone.loading import FROM_PADDING
-from roster.backbone.vocabulary import vocabulary, word_marks
+from roster.backbone.token_features import token_features, word_marks
 
 ROLES = ("cls_token_id", "sep_token_id", "pad_token_id", "mask_token_id", "unk_token_id",
          "bos_token_id", "eos_token_id")  # fmt: skip
@@ -70,7 +70,7 @@ def mapping(old: Any, new: Any) -> tuple[Tensor, Tensor, Tensor]:
 def surfaces(tokenizer: Any) -> tuple[list[str], list[bool]]:
     """Return the text of each entry, and whether it begins a word."""
     opening, inner = word_marks(tokenizer)
-    begins = vocabulary(tokenizer).starts_word.tolist()
+    begins = token_features(tokenizer).starts_word.tolist()
     text = []
     for token, begin in zip(
         tokenizer.convert_ids_to_tokens(list(range(len(tokenizer)))), begins, strict=True

@@ -1,4 +1,4 @@
-"""Who trains: an engine takes models and an objective. The plain one trains any of them, one at a time."""
+"""Training engines: they train models with an objective. The plain one trains any model, one at a time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from roster.training.loop import PlainModels
 from roster.training.objective import AfterEpoch, BeforeStep, Checkpoint, Models, Objective, Schedule
 
 
-class Engine(Protocol):
+class TrainingEngine(Protocol):
+    """Prepares models and trains them, one or several together."""
+
     @property
     def name(self) -> str: ...
 
     @property
     def at_once(self) -> int:
-        """How many models it trains together."""
+        """Number of models that are trained together."""
 
     def take(self, models: Sequence[WordStates]) -> Models:
-        """Fresh models for training: at most `at_once`."""
+        """The models as `fit` takes them; at most `at_once`."""
 
     def fit(
         self,
@@ -36,11 +38,13 @@ class Engine(Protocol):
         after_epoch: AfterEpoch | None = None,
         before_step: BeforeStep | None = None,
     ) -> list[dict[str, Any]]:
-        """Trains the models in place; returns facts of each."""
+        """Train the models in place; return statistics of each."""
 
 
 @dataclass(frozen=True)
 class PlainEngine:
+    """Trains one model at a time with `training.loop`."""
+
     config: Config
     name: str = "plain"
     at_once: int = 1

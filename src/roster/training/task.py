@@ -22,13 +22,13 @@ from roster.model.heads import WordStates
 from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.scores import Evaluation, evaluate_spans
-from roster.training.engine import Engine, PlainEngine
+from roster.training.engine import PlainEngine, TrainingEngine
 from roster.training.gold import Gold
 from roster.training.mentions import Mentions, label_mentions, sentence_starts
 from roster.training.objective import Models, Objective, Schedule, derive_seed
 
 M = TypeVar("M", bound=WordStates)
-ChooseEngine = Callable[[torch.device, Any], Engine]
+ChooseEngine = Callable[[torch.device, Any], TrainingEngine]
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Task:
     """The pre-trained encoder on the device; models are made of copies of it."""
     dropout: float
     """Between the encoder and the heads."""
-    engine: Engine
+    engine: TrainingEngine
     """Trains the objectives that are capturable; the plain engine trains the others."""
     gold: Gold
     is_gold: Sequence[bool]
@@ -139,7 +139,7 @@ class Task:
     def steps_per_epoch(self) -> int:
         return math.ceil(self.corpus.encoded.n_windows / self.config.optimiser.batch_size)
 
-    def engine_of(self, objective: Objective | type[Objective]) -> Engine:
+    def engine_of(self, objective: Objective | type[Objective]) -> TrainingEngine:
         """The engine that trains an objective."""
         return self.engine if objective.capturable else PlainEngine(self.config)
 

@@ -38,7 +38,7 @@ from roster.methods.train import train
 from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead, WordStates
 from roster.training import loop
-from roster.training.engine import Engine
+from roster.training.engine import TrainingEngine
 from roster.training.loop import PlainModels
 from roster.training.objective import Checkpoint, Objective, Schedule
 from roster.training.task import Task
@@ -339,7 +339,7 @@ def test_captured_steps_learn_as_the_cpu_does(name: str, tiny: Path, toy: list[S
             overrides={**overrides(tiny), "optimiser.device": device, "optimiser.engine": "fast"}
         )
 
-        def fast(device: torch.device, encoder: Any, config: Config = config) -> Engine:
+        def fast(device: torch.device, encoder: Any, config: Config = config) -> TrainingEngine:
             return choose_engine(config, device, encoder, case.head, (k, 0), print)
 
         task = Task.build(config, ("PER", "LOC"), toy, {}, choose_engine=fast)

@@ -164,6 +164,50 @@ def test_a_folder_from_before(trained: Path, tmp_path: Path) -> None:
     assert load(old, "cpu")(text) == load(trained, "cpu")(text)
 
 
+@pytest.mark.parametrize("pad", [-1, -(10**6), 10**6, 2**31, 2**70])
+def test_a_padding_token_outside_the_vocabulary(
+    pad: int, trained: Path, exported: Path, tmp_path: Path
+) -> None:
+    """Without checksums, a wrong number is found by its value."""
+    for source in (trained, exported):
+        old = shutil.copytree(source, tmp_path / source.parent.name)
+        (old / "checksums.json").unlink()
+        edit(old, specials={**read_json(old)["specials"], "pad": pad})
+        message = (
+            rf"{old.name} is damaged: the special token {pad} is not one of the \d+ entries of the vocabulary"
+        )
+        with pytest.raises(ModelError, match=message):
+            load(old, "cpu")
+
+
+def test_a_padding_token_that_the_tokenizer_adds(trained: Path, tmp_path: Path) -> None:
+    """A folder whose roster.json does not name the special tokens."""
+    old = shutil.copytree(trained, tmp_path / "m")
+    (old / "checksums.json").unlink()
+    edit(old, specials=None)
+    tokenizer = json.loads((old / "tokenizer_config.json").read_text())
+    (old / "tokenizer_config.json").write_text(json.dumps({**tokenizer, "pad_token": "<odd>"}))
+    with pytest.raises(ModelError, match=r"the special token \d+ is not one of the \d+ entries"):
+        load(old, "cpu")
+
+
+@pytest.mark.parametrize("pad", [-(10**6), -1, 10**6, 2**70, None, 1.5, float("nan")])
+def test_positions_from_an_odd_padding_token(pad: Any, trained: Path, tmp_path: Path) -> None:
+    """RoBERTa counts its positions from the padding token in config.json."""
+    old = shutil.copytree(trained, tmp_path / "m")
+    (old / "checksums.json").unlink()
+    config = json.loads((old / "config.json").read_text())
+    assert config["model_type"] == "roberta"
+    (old / "config.json").write_text(json.dumps({**config, "pad_token_id": pad}))
+    with pytest.raises(ModelError, match=rf"config\.json is damaged: 'pad_token_id' is {pad}, not one of"):
+        load(old, "cpu")
+    (old / "config.json").write_text(json.dumps({**config, "max_position_embeddings": 20}))
+    with pytest.raises(
+        ModelError, match=r"is damaged: its encoder has \d+ positions, too few for .* 24 sub-words"
+    ):
+        load(old, "cpu")
+
+
 @pytest.mark.parametrize(
     ("harm", "name"),
     [

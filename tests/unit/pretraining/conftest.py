@@ -58,7 +58,8 @@ def _trained_once(tokenizers: dict[str, Any], token_ids: Callable[..., np.ndarra
         intermediate_size=64, max_position_embeddings=40, type_vocab_size=1,
         pad_token_id=tokenizer.pad_token_id, initializer_range=0.1,
     )  # fmt: skip
-    model = SplitMaskedLM(RobertaForMaskedLM(config))
+    whole = RobertaForMaskedLM(config)
+    model = SplitMaskedLM(whole)
     set_dropout(model, 0.0)
     settings = PretrainingSettings(
         length=24, batch=32, steps=300, rate=5e-3, masking="random", precision="float32"
@@ -72,8 +73,6 @@ def _trained_once(tokenizers: dict[str, Any], token_ids: Callable[..., np.ndarra
         trainer.progress.step += 1
         if trainer.progress.step == 300:
             break
-    whole = model.head
-    whole.roberta = model.encoder
     return whole.eval()
 
 

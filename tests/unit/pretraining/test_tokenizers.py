@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_tokenizer
-from roster.backbone.vocabulary import vocabulary
+from roster.backbone.token_features import token_features
 from roster.errors import ConfigError, DataError, ModelError, RosterError
 from roster.pretraining.tokenizer_structure import plain_backend, tokenizer_fingerprint
 from roster.pretraining.tokenizer_training import train_tokenizer
@@ -139,7 +139,7 @@ def test_words_are_aligned(kind: str, trained: dict[str, Any], words: list[str])
 @pytest.mark.parametrize("kind", KINDS)
 def test_traits_of_entries(kind: str, trained: dict[str, Any]) -> None:
     tokenizer = trained[kind]
-    traits = vocabulary(tokenizer)
+    traits = token_features(tokenizer)
     for i, token in enumerate(tokenizer.convert_ids_to_tokens(range(len(tokenizer)))):
         begins = token.startswith("Ġ") if kind == "bpe" else not token.startswith("##")
         assert bool(traits.special[i]) == (i < 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Protocol, Self
 
 Row = dict[str, str]
 """A solution: variable name (without `?`) to the text of its value: an IRI without <>, or a literal's string.
@@ -11,7 +11,7 @@ Variables that are not bound are left out."""
 
 
 class Backend(Protocol):
-    """Answers SPARQL SELECT queries."""
+    """Answers SPARQL SELECT queries; a `with` block closes it."""
 
     name: str
     """What users call it: the path of a store or the address of an endpoint."""
@@ -19,3 +19,7 @@ class Backend(Protocol):
     def select(self, query: str) -> Iterator[Row]:
         """The solutions, streamed where the backend can. Raises `RosterError` when anything goes wrong."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...

@@ -75,8 +75,8 @@ class EntityType:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """The properties (as IRIs) and languages in which a knowledge base says what we ask."""
+class RdfVocabulary:
+    """The properties (as IRIs) for classes and names in a knowledge base, and the languages of names."""
 
     instance_of: str
     subclass_of: str
@@ -95,7 +95,7 @@ class ClassMap:
     """Entity types in the order of the file, the vocabulary, and classes whose instances have no type."""
 
     types: tuple[EntityType, ...]
-    vocabulary: Vocabulary
+    vocabulary: RdfVocabulary
     exclude: tuple[str, ...] = ()
     prefixes: tuple[tuple[str, str], ...] = tuple(PREFIXES.items())
 
@@ -106,7 +106,7 @@ class ClassMap:
         class is nearest wins, as the most specific; among equally near ones the type that comes first in the
         file. So where two types share sub-classes, it is enough to name those that matter in the file.
 
-        >>> vocabulary = Vocabulary("i", "s", ("l",), ("a",), ("en",))
+        >>> vocabulary = RdfVocabulary("i", "s", ("l",), ("a",), ("en",))
         >>> places = EntityType("LOC", ("place", "museum"))
         >>> m = ClassMap((places, EntityType("ORG", ("firm",), exclude=("shop",))), vocabulary)
         >>> m.type_of({"firm": 1, "place": 2}), m.type_of({"firm": 1, "place": 1})
@@ -183,7 +183,7 @@ def class_map(tree: Mapping[str, Any], source: str) -> ClassMap:
         types.append(EntityType(name, iris(f"{key}.classes", value["classes"]), exclude))
     if not types:
         raise ConfigError(f"{source}: 'types' is empty; give at least one, such as PER = [\"Q5\"]")
-    vocabulary = Vocabulary(
+    vocabulary = RdfVocabulary(
         one("instance_of"),
         one("subclass_of"),
         iris("label", tree.get("label", DEFAULTS["label"])),

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from roster.corpus.formats.textfile import opened
-from roster.distant.kb.classes import PREFIXES, WIKIDATA, Vocabulary
+from roster.distant.kb.classes import PREFIXES, WIKIDATA, RdfVocabulary
 from roster.errors import DataError, RosterError
 
 RDF = {".nt": "nt", ".ttl": "ttl", ".nq": "nq", ".trig": "trig", ".rdf": "rdf", ".owl": "rdf", ".xml": "rdf"}
@@ -51,9 +51,9 @@ def oxigraph() -> Any:
 class Dump:
     """One file of a dump; its name says its format."""
 
-    def __init__(self, path: str | PathLike[str], vocabulary: Vocabulary, *, keep_all: bool = False):
+    def __init__(self, path: str | PathLike[str], vocabulary: RdfVocabulary, *, keep_all: bool = False):
         self.path = Path(path)
-        self._words, self._keep_all = vocabulary, keep_all
+        self._vocabulary, self._keep_all = vocabulary, keep_all
         name = self.path.name.lower()
         self._packed = next((end for end in PACKED if name.endswith(end)), "")
         self._kind = Path(name.removesuffix(self._packed)).suffix
@@ -132,9 +132,9 @@ class Dump:
                 last = error.lineno
 
     def _needed(self, ox: Any) -> Callable[[Any], bool]:
-        words = self._words
-        names, relations = set(words.names), {words.instance_of, words.subclass_of}
-        languages = {language or None for language in words.languages}
+        vocabulary = self._vocabulary
+        names, relations = set(vocabulary.names), {vocabulary.instance_of, vocabulary.subclass_of}
+        languages = {language or None for language in vocabulary.languages}
 
         def needed(quad: Any) -> bool:
             predicate, value = quad.predicate.value, quad.object
@@ -151,10 +151,10 @@ class Dump:
     def _json(self, file: IO[bytes], report: Report) -> Iterator[Any]:
         """One entity a line, with or without the brackets and commas of an array around them."""
         ox = oxigraph()
-        words = self._words
+        vocabulary = self._vocabulary
         relations = [
             (iri.removeprefix(PREFIXES["wdt"]), ox.NamedNode(iri))
-            for iri in (words.instance_of, words.subclass_of)
+            for iri in (vocabulary.instance_of, vocabulary.subclass_of)
             if iri.startswith(PREFIXES["wdt"])
         ]
         label, alias = ox.NamedNode(PREFIXES["rdfs"] + "label"), ox.NamedNode(PREFIXES["skos"] + "altLabel")
@@ -179,7 +179,7 @@ class Dump:
                 ]
                 # Empty objects are written as empty arrays.
                 labels, aliases = entity.get("labels") or {}, entity.get("aliases") or {}
-                for language in words.languages:
+                for language in vocabulary.languages:
                     tag = {"language": language} if language else {}
                     if language in labels:
                         quads.append(ox.Quad(item, label, ox.Literal(labels[language]["value"], **tag)))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
 from roster import __version__
@@ -101,12 +101,10 @@ class Endpoint:
     def close(self) -> None:
         self._transport.close()
 
-    def __enter__(self) -> Endpoint:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _remembered(self, query: str) -> list[Row] | None:

@@ -24,10 +24,10 @@ from typing import IO, BinaryIO
 from roster.distant.kb import queries
 from roster.distant.kb.base import Backend, Row
 from roster.distant.kb.batching import select_batched
-from roster.distant.kb.classes import ClassMap, Vocabulary, is_iri
+from roster.distant.kb.classes import ClassMap, RdfVocabulary, is_iri, load_classes
 from roster.distant.kb.lookup import BATCH, Taxonomy
 from roster.errors import ConfigError, RosterError
-from roster.files import atomic, fingerprint, lock
+from roster.files import atomic, fingerprint, lock, refuse_input
 from roster.progress import bar
 
 PAGE = 10_000
@@ -55,15 +55,28 @@ class Extracted:
 def extract(
     backend: Backend,
     output: str | PathLike[str],
-    classes: ClassMap,
+    classes: ClassMap | str | PathLike[str] = "conll",
     *,
     page: int = PAGE,
     batch: int = BATCH,
 ) -> Extracted:
     """Write the dictionary `output` (compressed if it ends in .gz), going on where an earlier run ended.
 
-    `page` is the number of items between two saved points, `batch` the number of items or classes in a query.
+    Args:
+        backend: the store or endpoint.
+        output: the dictionary to write.
+        classes: the class map, or its name or file as for `load_classes`.
+        page: number of items between two saved points.
+        batch: number of items or classes in a query.
+
+    Raises:
+        ConfigError: for a page or a batch of less than one item, or a class map that is wrong.
+        RosterError: if `output` is the class map or a file of the store, or cannot be written; or if the
+            backend cannot answer.
     """
+    if not isinstance(classes, ClassMap):
+        refuse_input(output, [backend.name, Path(classes)])
+        classes = load_classes(classes)
     if page < 1:
         raise ConfigError(f"page: at least 1 item, not {page}")
     output = Path(output)
@@ -115,12 +128,14 @@ def _below(backend: Backend, classes: ClassMap, batch: int) -> list[str]:
 
 
 def _sizes(
-    backend: Backend, classes: Sequence[str], words: Vocabulary, batch: int
+    backend: Backend, classes: Sequence[str], vocabulary: RdfVocabulary, batch: int
 ) -> Iterator[tuple[str, int]]:
     """The classes that have instances, in the order given, with how many."""
     types = {
         row["class"]: int(row["count"])
-        for row in select_batched(backend, classes, lambda some: queries.counts(some, words), batch=batch)
+        for row in select_batched(
+            backend, classes, lambda some: queries.counts(some, vocabulary), batch=batch
+        )
         if "class" in row
     }
     return ((c, types[c]) for c in classes if types.get(c))
@@ -157,17 +172,19 @@ class _Reader:
         if page.offset is None:
             rows = self._ask(queries.members, page.classes)
         else:
-            words = self._classes.vocabulary
-            query = queries.members_page(page.classes[0], words, limit=self._size, offset=page.offset)
+            vocabulary = self._classes.vocabulary
+            query = queries.members_page(page.classes[0], vocabulary, limit=self._size, offset=page.offset)
             rows = self._backend.select(query)
         return sorted({row["item"] for row in rows if is_iri(row["item"])})
 
     def _first(self, classes: Iterable[str]) -> str | None:
         return min((c for c in classes if c in self._order), key=self._order.__getitem__, default=None)
 
-    def _ask(self, query: Callable[[Sequence[str], Vocabulary], str], terms: Iterable[str]) -> Iterator[Row]:
-        words = self._classes.vocabulary
-        return select_batched(self._backend, terms, lambda some: query(some, words), batch=self._batch)
+    def _ask(
+        self, query: Callable[[Sequence[str], RdfVocabulary], str], terms: Iterable[str]
+    ) -> Iterator[Row]:
+        vocabulary = self._classes.vocabulary
+        return select_batched(self._backend, terms, lambda some: query(some, vocabulary), batch=self._batch)
 
 
 class _Work:

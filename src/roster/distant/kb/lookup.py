@@ -143,15 +143,15 @@ def _asked(
 ) -> dict[str, tuple[Hit, ...]]:
     """The hits of the names that have any."""
     asked = [name for name in names if queries.can_be_asked(name)]
-    words = classes.vocabulary
+    vocabulary = classes.vocabulary
     kinds: dict[tuple[str, str, str], set[str]] = {}
 
     def query(some: Sequence[str]) -> str:
-        return queries.items_named(some, words)
+        return queries.items_named(some, vocabulary)
 
     progress = bar(asked, description="look up", total=len(asked), unit="name")
     for row in select_batched(backend, progress, query, batch=batch):
-        via = "label" if row["via"] in words.label else "alias"
+        via = "label" if row["via"] in vocabulary.label else "alias"
         of_item = kinds.setdefault((row["name"], row["item"], via), set())
         if "class" in row:
             of_item.add(row["class"])

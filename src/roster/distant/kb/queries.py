@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roster.distant.kb.classes import Vocabulary, is_iri
+from roster.distant.kb.classes import RdfVocabulary, is_iri
 
 ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 
@@ -38,67 +38,67 @@ def can_be_asked(name: str) -> bool:
     return not any("\ud800" <= c <= "\udfff" for c in name)
 
 
-def items_named(names: Sequence[str], words: Vocabulary) -> str:
+def items_named(names: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?item with the ?name, by the property ?via, and its ?class where it has one."""
     # Pairs, not two lists: only so does Oxigraph look each one up (200 names: 10 ms; as lists, seconds).
     pairs = " ".join(
         f"({iri(via)} {literal(name, language)})"
         for name in names
-        for language in words.languages
-        for via in words.names
+        for language in vocabulary.languages
+        for via in vocabulary.names
     )
     return (
         f"SELECT ?name ?via ?item ?class WHERE {{ VALUES (?via ?name) {{ {pairs} }} ?item ?via ?name . "
-        f"OPTIONAL {{ ?item {iri(words.instance_of)} ?class }} }}"
+        f"OPTIONAL {{ ?item {iri(vocabulary.instance_of)} ?class }} }}"
     )
 
 
-def parents(classes: Sequence[str], words: Vocabulary) -> str:
+def parents(classes: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?class with each direct super-class ?parent."""
-    return _related("?class ?parent", "?class", classes, f"?class {iri(words.subclass_of)} ?parent")
+    return _related("?class ?parent", "?class", classes, f"?class {iri(vocabulary.subclass_of)} ?parent")
 
 
-def children(classes: Sequence[str], words: Vocabulary) -> str:
+def children(classes: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?parent with each direct sub-class ?class."""
-    return _related("?class ?parent", "?parent", classes, f"?class {iri(words.subclass_of)} ?parent")
+    return _related("?class ?parent", "?parent", classes, f"?class {iri(vocabulary.subclass_of)} ?parent")
 
 
-def counts(classes: Sequence[str], words: Vocabulary) -> str:
+def counts(classes: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?class with the ?count of its direct instances, where there are any."""
-    chosen = _related("?class (COUNT(?item) AS ?count)", "?class", classes, _instance(words))
+    chosen = _related("?class (COUNT(?item) AS ?count)", "?class", classes, _instance(vocabulary))
     return f"{chosen} GROUP BY ?class"
 
 
-def members(classes: Sequence[str], words: Vocabulary) -> str:
+def members(classes: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?item that is a direct instance of one of the classes."""
-    return _related("?item", "?class", classes, _instance(words))
+    return _related("?item", "?class", classes, _instance(vocabulary))
 
 
-def members_page(class_: str, words: Vocabulary, *, limit: int, offset: int) -> str:
+def members_page(class_: str, vocabulary: RdfVocabulary, *, limit: int, offset: int) -> str:
     """A part of the direct instances of one class, in the order in which the knowledge base holds them.
 
     Without ORDER BY: a single pattern is read from an index, so the order stays. To sort a class for every
     page is what time limits do not allow (250,000 items in Oxigraph: 15 s sorted, 0.3 s for the last page).
     """
-    pattern = f"?item {iri(words.instance_of)} {iri(class_)}"
+    pattern = f"?item {iri(vocabulary.instance_of)} {iri(class_)}"
     return f"SELECT ?item WHERE {{ {pattern} }} LIMIT {limit} OFFSET {offset}"
 
 
-def classes_of(items: Sequence[str], words: Vocabulary) -> str:
+def classes_of(items: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?item with each ?class it is a direct instance of."""
-    return _related("?item ?class", "?item", items, _instance(words))
+    return _related("?item ?class", "?item", items, _instance(vocabulary))
 
 
-def names_of(items: Sequence[str], words: Vocabulary) -> str:
+def names_of(items: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?item with each ?name it has in our languages."""
-    languages = ", ".join(literal(language) for language in words.languages)
-    paths = "|".join(iri(via) for via in words.names)
+    languages = ", ".join(literal(language) for language in vocabulary.languages)
+    paths = "|".join(iri(via) for via in vocabulary.names)
     pattern = f"?item {paths} ?name FILTER(LCASE(LANG(?name)) IN ({languages}))"
     return _related("?item ?name", "?item", items, pattern)
 
 
-def _instance(words: Vocabulary) -> str:
-    return f"?item {iri(words.instance_of)} ?class"
+def _instance(vocabulary: RdfVocabulary) -> str:
+    return f"?item {iri(vocabulary.instance_of)} ?class"
 
 
 def _related(variables: str, known: str, terms: Iterable[str], pattern: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from roster.distant.kb.base import Row
 from roster.distant.kb.classes import ClassMap
@@ -55,6 +55,12 @@ class Store:
             self._store = ox.Store.read_only(str(path))
         except (OSError, RuntimeError, ValueError) as error:
             raise RosterError(f"{path}: the store cannot be opened: {error}; build it again") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close: a store that is only read has no lock."""
 
     def select(self, query: str) -> Iterator[Row]:
         try:

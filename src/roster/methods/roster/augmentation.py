@@ -19,7 +19,7 @@ from torch import Tensor
 
 from roster.backbone.alignment import Encoded, WordEncoder
 from roster.backbone.loading import load_tokenizer
-from roster.backbone.vocabulary import Vocabulary, vocabulary
+from roster.backbone.token_features import TokenFeatures, token_features
 from roster.backbone.words import AnyWordEncoder
 from roster.methods.roster.settings import Augmentation
 from roster.model.batches import Batch, DeviceCorpus
@@ -30,12 +30,12 @@ TOKENS = {"cuda": 32768}
 """Sub-words that the language model reads at a time: its logits are many."""
 
 
-def fits(new: Tensor, old: Tensor, vocabulary: Vocabulary) -> Tensor:
+def fits(new: Tensor, old: Tensor, features: TokenFeatures) -> Tensor:
     """Whether a replacement looks like the original: both start a word or neither does, both begin with
     a capital or neither does, both are made of letters and digits or neither is; never a special token."""
-    same = vocabulary.special[new].logical_not()
-    for trait in (vocabulary.starts_word, vocabulary.capital, vocabulary.alphanumeric):
-        same = same & (trait[new] == trait[old])
+    same = features.special[new].logical_not()
+    for feature in (features.starts_word, features.capital, features.alphanumeric):
+        same = same & (feature[new] == feature[old])
     return same
 
 
@@ -85,7 +85,7 @@ class OwnAugmenter:
     """Augments with a model of the backbone's own vocabulary, on the device, in the corpus's own layout."""
 
     lm: MaskedLM
-    vocabulary: Vocabulary
+    features: TokenFeatures
     mask_id: int
     config: Augmentation
     corpus: DeviceCorpus
@@ -115,16 +115,16 @@ class OwnAugmenter:
         return self.corpus.with_ids(augmented)
 
     def _rewrite(self, batch: Batch, every_word: bool, generator: torch.Generator) -> Tensor:
-        candidates = (batch.mask > 0) & ~self.vocabulary.special[batch.ids]
+        candidates = (batch.mask > 0) & ~self.features.special[batch.ids]
         masked = choose_masked(candidates, self.config.mask, generator)
         wanted = masked
         if every_word:
             wanted = torch.zeros_like(masked).flatten().index_fill(0, batch.at, True).view_as(masked)
         logits = self.lm.logits(batch.ids.masked_fill(masked, self.mask_id), batch.mask, wanted)
         old = batch.ids[wanted]
-        drawn = sample_top(self.vocabulary.known(logits), self.config.top_k, generator)
+        drawn = sample_top(self.features.known(logits), self.config.top_k, generator)
         new = batch.ids.clone()
-        new[wanted] = torch.where(fits(drawn, old, self.vocabulary), drawn, old)
+        new[wanted] = torch.where(fits(drawn, old, self.features), drawn, old)
         return new
 
 
@@ -137,7 +137,7 @@ class OtherAugmenter:
     """
 
     lm: MaskedLM
-    vocabulary: Vocabulary
+    features: TokenFeatures
     tokenizer: Any
     config: Augmentation
     corpus: DeviceCorpus
@@ -159,7 +159,7 @@ class OtherAugmenter:
         with evaluating(self.lm.model), arithmetic(device, self.precision):
             for batch in theirs.batches(plan):
                 # A word that the vocabulary does not know is one token too: the unknown one.
-                whole = single[batch.words] & ~self.vocabulary.special[batch.ids.flatten()[batch.at]]
+                whole = single[batch.words] & ~self.features.special[batch.ids.flatten()[batch.at]]
                 at, numbers = batch.at[whole], batch.words[whole]
                 if not len(at):
                     continue
@@ -172,9 +172,9 @@ class OtherAugmenter:
                 logits = self.lm.logits(
                     batch.ids.masked_fill(masked, self.tokenizer.mask_token_id), batch.mask, masked
                 )
-                drawn = sample_top(self.vocabulary.known(logits), self.config.top_k, generator)
+                drawn = sample_top(self.features.known(logits), self.config.top_k, generator)
                 old = batch.ids[masked]
-                good = fits(drawn, old, self.vocabulary)
+                good = fits(drawn, old, self.features)
                 for number, token in zip(number_at[masked][good].tolist(), drawn[good].tolist(), strict=True):
                     words[number] = self.tokenizer.decode([token]).strip() or words[number]
         return self._encode(words)
@@ -234,13 +234,13 @@ def make_augmenter(
     device = corpus.device
     lm = MaskedLM(masked_lm, device)
     if not config.masked_lm:
-        traits = vocabulary(encoder.tokenizer, device)
-        return OwnAugmenter(lm, traits, encoder.tokenizer.mask_token_id, config, corpus, seed, precision)
+        features = token_features(encoder.tokenizer, device)
+        return OwnAugmenter(lm, features, encoder.tokenizer.mask_token_id, config, corpus, seed, precision)
     tokenizer = load_tokenizer(config.masked_lm)
     lm_encoder = WordEncoder(tokenizer, encoder.limit, lm.model.config.max_position_embeddings - 2)
     return OtherAugmenter(
         lm,
-        vocabulary(tokenizer, device),
+        token_features(tokenizer, device),
         tokenizer,
         config,
         corpus,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from roster.backbone.vocabulary import vocabulary
+from roster.backbone.token_features import token_features
 from roster.backbone.words import PAD, UNKNOWN, AnyWordEncoder, WholeWords
 from roster.errors import ModelError
 
@@ -56,5 +56,5 @@ def input_mask(share: float, encoder: AnyWordEncoder, device: torch.device) -> I
     mask_id = encoder.tokenizer.mask_token_id
     if share > 0 and mask_id is None:
         raise ModelError("this backbone's tokenizer has no mask token; set mask_inputs to 0")
-    special = vocabulary(encoder.tokenizer, device).special if share > 0 else torch.zeros(0)
+    special = token_features(encoder.tokenizer, device).special if share > 0 else torch.zeros(0)
     return InputMask(share, mask_id or 0, special)

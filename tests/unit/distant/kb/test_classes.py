@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.distant.kb.classes import BUNDLED, PREFIXES, ClassMap, EntityType, Vocabulary, load_classes
+from roster.distant.kb.classes import BUNDLED, PREFIXES, ClassMap, EntityType, RdfVocabulary, load_classes
 from roster.errors import ConfigError
 
 WD = PREFIXES["wd"]
-WORDS = Vocabulary("i", "s", ("l",), ("a",), ("en",))
+VOCABULARY = RdfVocabulary("i", "s", ("l",), ("a",), ("en",))
 
 
 def written(folder: Path, text: str) -> Path:
@@ -69,7 +69,7 @@ def test_another_knowledge_base(tmp_path: Path) -> None:
         ),
     )
     assert classes.exclude == ("http://example.org/Nothing",)
-    assert classes.vocabulary == Vocabulary(
+    assert classes.vocabulary == RdfVocabulary(
         "http://www.w3.org/1999/02/22-rdf-syntax-ns#type",
         "http://www.w3.org/2000/01/rdf-schema#subClassOf",
         ("http://www.w3.org/2000/01/rdf-schema#label", "http://xmlns.com/foaf/0.1/name"),
@@ -134,7 +134,7 @@ types = st.lists(
 def test_the_nearest_type_wins_and_then_the_first(
     kinds: tuple[EntityType, ...], exclude: list[str], steps: dict[str, int]
 ) -> None:
-    found = ClassMap(kinds, WORDS, tuple(exclude)).type_of(steps)
+    found = ClassMap(kinds, VOCABULARY, tuple(exclude)).type_of(steps)
     expected = None
     if not any(c in steps for c in exclude):
         for distance in range(6):

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.distant.kb import dumps
-from roster.distant.kb.classes import Vocabulary, class_map, load_classes
+from roster.distant.kb.classes import RdfVocabulary, class_map, load_classes
 from roster.distant.kb.dumps import Dump
 from roster.errors import DataError
 
-WORDS = load_classes().vocabulary
+VOCABULARY = load_classes().vocabulary
 WD, WDT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 LABEL, ALIAS = "http://www.w3.org/2000/01/rdf-schema#label", "http://www.w3.org/2004/02/skos/core#altLabel"
 
@@ -62,11 +62,11 @@ def raising(error: DataError) -> None:
 
 def read(
     path: Path,
-    words: Vocabulary = WORDS,
+    vocabulary: RdfVocabulary = VOCABULARY,
     report: Callable[[DataError], None] = raising,
     keep_all: bool = False,
 ) -> list[Any]:
-    return list(Dump(path, words, keep_all=keep_all).quads(report))
+    return list(Dump(path, vocabulary, keep_all=keep_all).quads(report))
 
 
 def facts(quads: list[Any]) -> set[tuple[str, str, str, str | None]]:
@@ -101,8 +101,8 @@ def test_graphs_are_laid_together(tmp_path: Path) -> None:
 def test_text_without_a_language(tmp_path: Path) -> None:
     number = f'<{WD}Q1> <{LABEL}> "3"^^<http://www.w3.org/2001/XMLSchema#integer> .\n'
     (tmp_path / "d.nt").write_text(NT + number)
-    words = class_map({"types": {"A": ["Q1"]}, "languages": [""]}, "test").vocabulary
-    assert {q.object.value for q in read(tmp_path / "d.nt", words) if q.predicate.value == LABEL} == {
+    vocabulary = class_map({"types": {"A": ["Q1"]}, "languages": [""]}, "test").vocabulary
+    assert {q.object.value for q in read(tmp_path / "d.nt", vocabulary) if q.predicate.value == LABEL} == {
         "untagged"
     }
 
@@ -242,13 +242,13 @@ def test_a_line_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_names_that_say_nothing(tmp_path: Path) -> None:
     (tmp_path / "dump.gz").write_bytes(b"")
     with pytest.raises(DataError, match=r"dump\.gz: not a format we read; the name must end in one of \.nt"):
-        Dump(tmp_path / "dump.gz", WORDS)
+        Dump(tmp_path / "dump.gz", VOCABULARY)
     with pytest.raises(DataError, match="no such file"):
-        Dump(tmp_path / "none.nt", WORDS)
+        Dump(tmp_path / "none.nt", VOCABULARY)
 
 
 def test_progress_counts_the_whole_file(tmp_path: Path) -> None:
     (tmp_path / "d.nt").write_text(NT * 4000)
-    dump, told = Dump(tmp_path / "d.nt", WORDS), []
+    dump, told = Dump(tmp_path / "d.nt", VOCABULARY), []
     list(dump.quads(raising, told.append))
     assert sum(told) == dump.size >> 20 == 3

@@ -101,6 +101,15 @@ def test_every_name_once_whatever_the_pages(page: int, batch: int, tmp_path: Pat
     assert sorted(p.name for p in tmp_path.iterdir()) == ["names.tsv"]
 
 
+def test_the_class_map_is_not_replaced(tmp_path: Path) -> None:
+    classes = tmp_path / "classes.toml"
+    classes.write_text('[types]\nPER = ["Q5"]\n')
+    with pytest.raises(RosterError, match=r"classes\.toml is an input of this command"):
+        extract(world(), classes, classes)
+    assert classes.read_text() == '[types]\nPER = ["Q5"]\n'
+    assert extract(world(), tmp_path / "names.tsv", classes).names > 0
+
+
 def test_it_is_a_dictionary(tmp_path: Path) -> None:
     extract(world(), tmp_path / "names.tsv.gz", CLASSES)
     read = [

@@ -11,7 +11,7 @@ from roster.distant.kb import queries
 from roster.distant.kb.classes import is_iri, load_classes
 
 LABEL = ox.NamedNode("http://www.w3.org/2000/01/rdf-schema#label")
-WORDS = load_classes().vocabulary
+VOCABULARY = load_classes().vocabulary
 # Everything but surrogates, with what matters to SPARQL more often.
 text = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("\"'\\\n\r\tuU0{}<>@#$")))
 
@@ -25,7 +25,7 @@ def test_a_name_finds_itself_and_nothing_else(name: str, other: str) -> None:
     store = ox.Store()
     for item, label in (("http://x/1", name), ("http://x/2", other)):
         store.add(ox.Quad(ox.NamedNode(item), LABEL, ox.Literal(label, language="en")))
-    solutions = list(store.query(queries.items_named([name], WORDS)))
+    solutions = list(store.query(queries.items_named([name], VOCABULARY)))
     expected = {"http://x/1"} | ({"http://x/2"} if other == name else set())
     assert {s["item"].value for s in solutions} == expected
     assert {s["name"].value for s in solutions} == {name}

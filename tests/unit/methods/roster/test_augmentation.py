@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_encoder, load_masked_lm, load_tokenizer
-from roster.backbone.vocabulary import Vocabulary, vocabulary
+from roster.backbone.token_features import TokenFeatures, token_features
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
 from roster.methods.roster.augmentation import (
@@ -78,7 +78,7 @@ def test_draws_follow_the_softmax_of_the_top_k() -> None:
 def test_fits_is_the_same_in_all_three_and_never_special() -> None:
     traits = list(product((False, True), repeat=4))
     columns = [torch.tensor(column) for column in zip(*traits, strict=True)]
-    v = Vocabulary(*columns)
+    v = TokenFeatures(*columns)
     for (i, new), (j, old) in product(enumerate(traits), repeat=2):
         expected = new[:3] == old[:3] and not new[3]
         assert fits(torch.tensor([i]), torch.tensor([j]), v).item() is expected
@@ -110,15 +110,15 @@ def own(encoder: WordEncoder, corpus: DeviceCorpus, backbone: str, **options: An
     return found
 
 
-def check_layout(augmented: DeviceCorpus, corpus: DeviceCorpus, traits: Vocabulary) -> torch.Tensor:
+def check_layout(augmented: DeviceCorpus, corpus: DeviceCorpus, features: TokenFeatures) -> torch.Tensor:
     """What every augmentation must keep; gives the mask of what it changed."""
     assert augmented.ids.shape == corpus.ids.shape
     assert augmented.ids.dtype == corpus.ids.dtype
     assert augmented.encoded is corpus.encoded
     changed = augmented.ids != corpus.ids
     new, old = augmented.ids[changed].long(), corpus.ids[changed].long()
-    assert fits(new, old, traits).all()
-    assert not changed[traits.special[corpus.ids.long()]].any()
+    assert fits(new, old, features).all()
+    assert not changed[features.special[corpus.ids.long()]].any()
     inside = torch.arange(corpus.ids.shape[1]) < torch.from_numpy(corpus.encoded.lengths)[:, None]
     assert not changed[~inside].any()
     return changed
@@ -127,10 +127,10 @@ def check_layout(augmented: DeviceCorpus, corpus: DeviceCorpus, traits: Vocabula
 def test_own_augmenter_on_the_bundled_backbone(bundled: tuple[WordEncoder, DeviceCorpus]) -> None:
     encoder, corpus = bundled
     augment = own(encoder, corpus, "roster-small-en-2")
-    traits = vocabulary(encoder.tokenizer)
+    features = token_features(encoder.tokenizer)
     first = augment(None, 0)
-    changed = check_layout(first, corpus, traits)
-    ordinary = ~traits.special[corpus.ids.long()]
+    changed = check_layout(first, corpus, features)
+    ordinary = ~features.special[corpus.ids.long()]
     # Of the 15 % that are masked, some get the original back or a guess that does not fit.
     assert 0.02 < changed.sum() / ordinary.sum() < 0.15
     assert (changed.sum(1) <= (0.15 * ordinary.sum(1)).round().clamp_min(1)).all()
@@ -142,11 +142,11 @@ def test_the_frozen_model_ignores_the_trained_one_and_the_trained_one_does_not(
     bundled: tuple[WordEncoder, DeviceCorpus],
 ) -> None:
     encoder, corpus = bundled
-    traits = vocabulary(encoder.tokenizer)
+    features = token_features(encoder.tokenizer)
     model = TwoHeads(load_encoder("roster-small-en-2"), 2)
     trained = own(encoder, corpus, "roster-small-en-2", by="trained")
     found = trained(PlainModels(model, "float32"), 0)
-    changed = check_layout(found, corpus, traits)
+    changed = check_layout(found, corpus, features)
     firsts = torch.zeros_like(changed)
     for i in range(corpus.encoded.n_windows):
         a, b = corpus.encoded.word_starts[i : i + 2]
@@ -180,7 +180,7 @@ def test_logits_at_chosen_places_only(name: str, backbones: dict[str, Path], toy
     found = MaskedLM(load_masked_lm(str(backbones[name])), CPU).logits(batch.ids, batch.mask, wanted)
     torch.testing.assert_close(found, whole[wanted], rtol=1e-4, atol=1e-5)
     changed = check_layout(
-        own(encoder, corpus, str(backbones[name]), mask=0.5)(None, 0), corpus, vocabulary(tokenizer)
+        own(encoder, corpus, str(backbones[name]), mask=0.5)(None, 0), corpus, token_features(tokenizer)
     )
     assert changed.any()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roster.backbone.loading import load_tokenizer
-from roster.backbone.vocabulary import vocabulary
+from roster.backbone.token_features import token_features
 
 MARKS = {
     "wordpiece": ("", "##"),
@@ -34,7 +34,7 @@ def readable(tokenizer: Any, token: str) -> str:
 def test_traits(name: str, tokenizers: dict[str, Any]) -> None:
     tokenizer = tokenizers[name] if name in MARKS else load_tokenizer(name)
     opening, inner = MARKS.get(name, ("", "##"))
-    v = vocabulary(tokenizer)
+    v = token_features(tokenizer)
     special_, starts_, capital_, alphanumeric_ = (
         trait.tolist() for trait in (v.special, v.starts_word, v.capital, v.alphanumeric)
     )
@@ -61,7 +61,7 @@ def test_entries_that_begin_a_word_begin_words(name: str, tokenizers: dict[str, 
     from roster.backbone.alignment import WordEncoder
 
     tokenizer = tokenizers[name]
-    v = vocabulary(tokenizer)
+    v = token_features(tokenizer)
     words = ["Anna", "Berg", "went", "walking", "to", "unheard", "Oslo", "with", "the", "fox", "quietly"]
     ((ids, owner),) = WordEncoder(tokenizer, 100).subwords([words])
     # A mark may stand alone as a piece of its own.

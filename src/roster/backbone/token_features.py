@@ -1,4 +1,4 @@
-"""What each entry of a vocabulary looks like, for comparing sub-words on the device."""
+"""Surface features of the entries of a vocabulary, for comparing sub-words on the device."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """One boolean for each entry."""
+class TokenFeatures:
+    """Surface features of the tokens of a vocabulary, each a tensor with one boolean for each token."""
 
     starts_word: Tensor
     capital: Tensor
@@ -23,8 +23,8 @@ class Vocabulary:
         return logits[:, : len(self.special)]
 
 
-def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary:
-    """Traits of all entries, for any convention of marking word starts.
+def token_features(tokenizer: Any, device: torch.device | str = "cpu") -> TokenFeatures:
+    """The features of all tokens of a vocabulary, for any convention of marking word starts.
 
     Which convention it is, the tokenizer says itself: a long made-up word is tokenised, and the mark
     is what all its later pieces share (WordPiece: `##`), or what the first pieces of words after a
@@ -45,7 +45,7 @@ def vocabulary(tokenizer: Any, device: torch.device | str = "cpu") -> Vocabulary
         starts.append(begins and i not in special)
         capital.append(bare[:1].isupper())
         alphanumeric.append(bare.isalnum())
-    return Vocabulary(
+    return TokenFeatures(
         torch.tensor(starts, device=device),
         torch.tensor(capital, device=device),
         torch.tensor(alphanumeric, device=device),
