@@ -14,18 +14,21 @@ if TYPE_CHECKING:
     from roster.api.data import convert
     from roster.api.labelling import label
     from roster.api.recognition import evaluate, export, predict, predict_file
+    from roster.api.review import open_review, start_review
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
     from roster.corpus.sentence import Sentence, Span
     from roster.infer.recogniser import Entity, Recogniser, load
     from roster.log import show_log
+    from roster.review.review import Review
 
 __version__ = "0.1.0"
 __all__ = [
     "Dataset",
     "Entity",
     "Recogniser",
+    "Review",
     "Sentence",
     "Span",
     "convert",
@@ -34,11 +37,13 @@ __all__ = [
     "export",
     "label",
     "load",
+    "open_review",
     "predict",
     "predict_file",
     "pretrain",
     "read",
     "show_log",
+    "start_review",
     "train",
     "write",
 ]
@@ -46,12 +51,14 @@ _MODULES = {
     "api.data": ("convert",),
     "api.labelling": ("label",),
     "api.recognition": ("evaluate", "export", "predict", "predict_file"),
+    "api.review": ("open_review", "start_review"),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),
     "corpus.sentence": ("Sentence", "Span"),
     "infer.recogniser": ("Entity", "Recogniser", "load"),
     "log": ("show_log",),
+    "review.review": ("Review",),
 }
 """Where each name is defined."""
 

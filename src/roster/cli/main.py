@@ -21,13 +21,14 @@ COMMANDS = {
     "train": "train a recogniser on distant labels",
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
+    "review": "how good a model is, with confidence intervals, by few answers of a person",
     "export": "write a model as ONNX, for the CPU, and compare the two",
     "pretrain": "train a backbone on plain text, from random weights, another backbone or a teacher",
     "convert": "change the format of labelled data",
     "kb": "build and query an embedded knowledge base, or query a SPARQL endpoint",
     "benchmark": "the experiments of the paper: tables and figures",
 }
-RESUMES = ("demo", "train", "pretrain", "kb")
+RESUMES = ("demo", "train", "pretrain", "kb", "review")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
