@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
                               sentences=args.sentences, seed=args.seed, device=args.device)  # fmt: skip
     with opened as review:
         if not (args.status or args.json):
-            Terminal(review, args.width, args.confidence).run()
+            terminal = Terminal(review, args.width, args.confidence)
+            with terminal.keys:
+                terminal.run()
         status = review.status(args.confidence)
     if args.json:
         print(json.dumps(status, indent=2, ensure_ascii=False))

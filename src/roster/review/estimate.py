@@ -7,9 +7,9 @@ names. With totals P, T and G over the text
 
 T and G are estimated. Sentences are drawn within strata; of the N_h sentences of stratum h, n_h are reviewed,
 each standing for w = N_h / n_h. The estimator is model-assisted: a ridge regression of (t, g) on what the
-model expects of a sentence (`controls`) predicts all sentences, and the reviewed ones correct it,
+model expects of a sentence (`controls`) predicts the other sentences, and the reviewed ones correct it,
 
-    T^ = sum_{all} x_i b + sum_{reviewed} w_i (t_i - x_i b)
+    T^ = sum_{reviewed} t_i + sum_{others} x_i b + sum_{reviewed} (w_i - 1) (t_i - x_i b)
 
 with b fitted without the fold that i belongs to, so that the residuals are honest. Its expectation is T for
 any b, however wrong the model is; a good model only makes the residuals, and so the interval, small.
@@ -20,7 +20,8 @@ The variance of a ratio is that of its linearised residual, by strata,
 
 where S_h^2 is the variance in the stratum, shrunk towards what is expected of it: a stratum in which no error
 has been seen yet has errors nonetheless. The interval is Wilson's with the sample size that such a variance
-corresponds to. It stays within 0 and 1 and has a width even if all answers are "right".
+corresponds to. It stays within 0 and 1 and has a width even if all answers are "right". Few wrong names make
+it wider, because a variance that rests on few of them is itself uncertain.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ RIDGE = 15.0
 """Sentences whose worth the penalty of the regression has, for a control of standard deviation 1."""
 PRIOR = 6.0
 """Degrees of freedom that the expected variance of a stratum counts as."""
+
+
+FEW = 3.0
+"""Degrees of freedom of a variance that rests on no wrong name; each one adds 1."""
+GAIN = 2.5
+"""How many times more the sample may be worth, by strata and regression, than its names drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +159,21 @@ def estimate(
     size = np.maximum(predicted[rows], gold)
     drawn = _Drawn(frame, rows, effective_size(w, size, len(rows) / len(frame)))
 
+    all_right, all_wrong = float(right.sum()), float((predicted[rows] + gold - 2 * right).sum())
+    none_right, none_wrong = not all_right, not all_wrong
+    few = min(all_right, all_wrong) + FEW
+
     def ratio(numerator: float, denominator: float, residual: np.ndarray) -> Interval | None:
         if denominator <= 0 or len(rows) < 2:
             return None
         variance, df = drawn.variance(residual)
-        value = numerator / denominator
-        return wilson(value, variance / denominator**2, df, drawn.effective, confidence)
+        found = wilson(
+            numerator / denominator, variance / denominator**2, min(df, few), drawn.effective, confidence
+        )
+        if len(rows) == len(frame):
+            return found
+        # Without one wrong name, or one right, nothing excludes that there is none.
+        return Interval(found.value, 0.0 if none_right else found.low, 1.0 if none_wrong else found.high)
 
     return Scores(
         ratio(t, all_predicted, residuals[:, 0]),
@@ -200,7 +216,8 @@ def _regress(
     # 95 %).
     whole = gram.sum(0)
     used = float(np.trace(np.linalg.solve(whole + penalty, whole)))
-    totals = offset.sum(0) + frame.control_totals @ mean_b + w @ residuals
+    rest = offset.sum(0) - offset[rows].sum(0) + (frame.control_totals - x.sum(0)) @ mean_b
+    totals = counts.sum(0) + rest + (w - 1) @ residuals
     return totals, residuals * np.sqrt(1 + used / (2 * max(n, 1)))
 
 
@@ -230,10 +247,11 @@ class _Drawn:
         return total, min(total**2 / float((parts**2 / (own + PRIOR)).sum()), left)
 
 
-def wilson(value: float, variance: float, df: float, most: float, confidence: float) -> Interval:
+def wilson(value: float, variance: float, df: float, effective: float, confidence: float) -> Interval:
     """Wilson's interval for a share with this variance.
 
-    `most` bounds the sample size that the variance stands for where it is 0, or nearly so.
+    `effective` is the size of the sample in names. The variance stands for `GAIN` times as many at most,
+    since few answers without an error have a variance of nearly 0 by chance.
 
     >>> one = wilson(0.5, 0.25 / 100, 1e9, 1e9, 0.95)
     >>> round(one.low, 3), round(one.high, 3)
@@ -241,13 +259,14 @@ def wilson(value: float, variance: float, df: float, most: float, confidence: fl
     """
     value = min(max(value, 0.0), 1.0)
     z = t_quantile(df, confidence)
-    n = value * (1 - value) / variance if variance > 0 and 0 < value < 1 else most
+    inner = value * (1 - value)
+    n = min(GAIN * effective, inner / variance if variance > 0 else inf) if inner > 0 else effective
     if n <= 0:
         return Interval(value, 0.0, 1.0)
     if n == inf:
         return Interval(value, value, value)
     centre = (value + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * sqrt(value * (1 - value) / n + (z / (2 * n)) ** 2)
+    half = z / (1 + z * z / n) * sqrt(inner / n + (z / (2 * n)) ** 2)
     return Interval(value, max(0.0, min(value, centre - half)), min(1.0, max(value, centre + half)))
 
 
@@ -262,4 +281,5 @@ def t_quantile(df: float, confidence: float) -> float:
     g1 = (z**3 + z) / 4
     g2 = (5 * z**5 + 16 * z**3 + 3 * z) / 96
     g3 = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return float(z + g1 / v + g2 / v**2 + g3 / v**3)
+    g4 = (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160
+    return float(z + g1 / v + g2 / v**2 + g3 / v**3 + g4 / v**4)
