@@ -22,7 +22,8 @@ class Keys:
     """What a person types. On a terminal `key` returns at once; elsewhere it takes a line.
 
     A line may hold more than the key (`b 2 3 ORG`); the rest is what `line` returns next. Use it in a `with`
-    statement: on a terminal, keys are then neither shown nor held back until Enter, and none typed ahead is lost.
+    statement: on a terminal, keys are then neither shown nor held back until Enter, and none typed ahead is
+        lost.
     """
 
     def __init__(self, source: TextIO, show: Callable[[str], None]):
