@@ -16,18 +16,21 @@ if TYPE_CHECKING:
     from roster.api.labelling import label, label_file
     from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
     from roster.api.reporting import report
+    from roster.api.review import open_review, start_review
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
     from roster.corpus.sentence import Sentence, Span
     from roster.infer.recogniser import Entity, Recogniser, load
     from roster.log import show_log
+    from roster.reviewing.review import Review
 
 __version__ = "0.1.0"
 __all__ = [
     "Dataset",
     "Entity",
     "Recogniser",
+    "Review",
     "Sentence",
     "Span",
     "audit",
@@ -39,12 +42,14 @@ __all__ = [
     "label",
     "label_file",
     "load",
+    "open_review",
     "predict",
     "predict_file",
     "pretrain",
     "read",
     "report",
     "show_log",
+    "start_review",
     "train",
     "write",
 ]
@@ -54,12 +59,14 @@ _MODULES = {
     "api.labelling": ("label", "label_file"),
     "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
     "api.reporting": ("report",),
+    "api.review": ("open_review", "start_review"),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),
     "corpus.sentence": ("Sentence", "Span"),
     "infer.recogniser": ("Entity", "Recogniser", "load"),
     "log": ("show_log",),
+    "reviewing.review": ("Review",),
 }
 """Where each name is defined."""
 

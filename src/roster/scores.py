@@ -7,7 +7,7 @@ with 0 where nothing was predicted or nothing is there to find, as conlleval and
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -26,9 +26,9 @@ SAME = "both must hold the same sentences"
 class Score:
     """Counts of one type, or of all of them together (micro average)."""
 
-    right: int = 0
-    predicted: int = 0
-    support: int = 0
+    right: float = 0
+    predicted: float = 0
+    support: float = 0
 
     @property
     def precision(self) -> float:
@@ -65,29 +65,29 @@ class Evaluation(Score):
         rows: list[tuple[str, Score]] = [*self.types.items(), ("all", self)]
         lines = [f"{'type':{width}}  precision  recall      F1  support"]
         for name, s in rows:
-            lines.append(f"{name:{width}}  {s.precision:9.3f}  {s.recall:6.3f}  {s.f1:6.3f}  {s.support:7d}")
+            lines.append(
+                f"{name:{width}}  {s.precision:9.3f}  {s.recall:6.3f}  {s.f1:6.3f}  {s.support:7.0f}"
+            )
         return "\n".join(lines)
 
 
 class _Counts:
-    """Right, predicted and gold spans by type."""
+    """Right, predicted and gold spans by type. Sums are whole numbers as long as all weights are 1."""
 
     def __init__(self) -> None:
-        self._right: Counter[str] = Counter()
-        self._predicted: Counter[str] = Counter()
-        self._support: Counter[str] = Counter()
+        self._counts: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
 
-    def add(self, predicted: Iterable[Span], gold: Iterable[Span]) -> None:
+    def add(self, predicted: Iterable[Span], gold: Iterable[Span], weight: float = 1) -> None:
         predicted, gold = set(predicted), set(gold)
-        self._predicted.update(span.label for span in predicted)
-        self._support.update(span.label for span in gold)
-        self._right.update(span.label for span in predicted & gold)
+        one = 1 if weight == 1 else weight
+        for place, spans in enumerate((predicted & gold, predicted, gold)):
+            for span in spans:
+                self._counts[span.label][place] += one
 
     def result(self) -> Evaluation:
-        right, predicted, support = self._right, self._predicted, self._support
-        names = sorted(predicted.keys() | support.keys())
-        types = {name: Score(right[name], predicted[name], support[name]) for name in names}
-        return Evaluation(right.total(), predicted.total(), support.total(), types)
+        types = {name: Score(*self._counts[name]) for name in sorted(self._counts)}
+        right, predicted, support = (sum(c[place] for c in self._counts.values()) for place in range(3))
+        return Evaluation(right, predicted, support, types)
 
 
 def evaluate_spans(pairs: Iterable[tuple[Iterable[Span], Iterable[Span]]]) -> Evaluation:
@@ -110,9 +110,12 @@ def evaluate_sentences(
 
     Where both have the same text, characters are compared, so that it does not matter how either side
     was cut into words and sentences. Otherwise words are, and there must be equally many; with `same_words`
-    they must also be the same ones.
+    they must also be the same ones. Gold sentences drawn as a sample count with their sampling weights.
     """
-    return evaluate_spans(_pairs(documents(predicted), documents(gold), same_words))
+    counts = _Counts()
+    for pair in _pairs(documents(predicted), documents(gold), same_words):
+        counts.add(*pair)
+    return counts.result()
 
 
 class Scorer:
@@ -146,8 +149,8 @@ class Scorer:
             for document in grouped(items, sentence_of):
                 yield [sentence_of(item) for item in document]
 
-        for spans, gold in _pairs(predicted(), documents(self._gold), self._same_words):
-            self._counts.add(spans, gold)
+        for pair in _pairs(predicted(), documents(self._gold), self._same_words):
+            self._counts.add(*pair)
             yield from document
 
     def result(self) -> Evaluation:
@@ -157,7 +160,7 @@ class Scorer:
 
 def _pairs(
     predicted: Iterable[list[Sentence]], gold: Iterable[list[Sentence]], same_words: bool
-) -> Iterator[tuple[list[Span], list[Span]]]:
+) -> Iterator[tuple[list[Span], list[Span], float]]:
     for number, (p, g) in enumerate(zip_longest(predicted, gold), 1):
         if p is None or g is None:
             longer = "gold labels" if p is None else "predictions"
@@ -176,7 +179,7 @@ def _pairs(
             for ours, theirs in zip(*([w for s in side for w in s.words] for side in (p, g)), strict=True):
                 if ours != theirs:
                     raise DataError(f"text {number} has {theirs!r} where the corpus has {ours!r}; {SAME}")
-        yield _spans(p, by_text), _spans(g, by_text)
+        yield _spans(p, by_text), _spans(g, by_text), g[0].weight
 
 
 def _spans(group: list[Sentence], by_text: bool) -> list[Span]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +125,15 @@ def test_mismatches() -> None:
 def test_doubled_spans_count_once() -> None:
     e = evaluate_spans([([Span(0, 1, "A"), Span(0, 1, "A")], [Span(0, 1, "A")])])
     assert (e.precision, e.predicted) == (1, 1)
+
+
+def test_sampled_sentences_count_with_their_weights() -> None:
+    """As many times as sentences that they stand for."""
+    words = ["a", "b"]
+    gold = [Sentence.from_words(words, [Span(0, 1, "X")], doc=str(i)) for i in range(2)]
+    found = [gold[0], gold[1].with_spans([Span(1, 2, "X")])]
+    weighted = [replace(gold[0], weight=3.0), gold[1]]
+    often = evaluate_sentences([found[0]] * 3 + found[1:], [gold[0]] * 3 + gold[1:])
+    assert evaluate_sentences(found, weighted) == often
+    assert (often.right, often.precision) == (3, 0.75)
+    assert isinstance(evaluate_sentences(found, gold).support, int)

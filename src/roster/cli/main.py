@@ -22,6 +22,7 @@ COMMANDS = {
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "audit": "which labels and which entries of the dictionary are wrong or missing, without gold labels",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
+    "review": "how good a model is, with confidence intervals, by few answers of a person",
     "report": "one HTML page on a run: quality, examples, what was derived, curves",
     "calibrate": "make the scores of a model probabilities, by sentences with true labels",
     "export": "write a model as ONNX, for the CPU, and compare the two",
@@ -30,7 +31,7 @@ COMMANDS = {
     "kb": "build and query an embedded knowledge base, or query a SPARQL endpoint",
     "benchmark": "the experiments of the paper: tables and figures",
 }
-RESUMES = ("demo", "train", "pretrain", "kb")
+RESUMES = ("demo", "train", "pretrain", "kb", "review")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

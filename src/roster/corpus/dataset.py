@@ -178,6 +178,7 @@ def content(sentences: Iterable[Sentence] | None) -> object:
             s.words,
             None if s.spans is None else [[x.start, x.end, x.label] for x in sorted(s.spans)],
             *([[[x.start, x.end] for x in sorted(s.unknown)]] if s.unknown else []),
+            *([s.weight] if s.weight != 1 else []),
         ]
         for s in sentences
     ]

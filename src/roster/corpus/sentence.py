@@ -31,7 +31,8 @@ class Sentence:
     `text` is the user's own text, untouched. Sentences of one document share it: their offsets
     count from the start of the document, and `doc` is the same. `spans` is None where nobody has
     labelled the sentence yet, and empty where a labeller found nothing. `unknown` are phrases, as spans
-    without a label, that may be entities or not: no label, but no evidence of absence either.
+    without a label, that may be entities or not: no label, but no evidence of absence either. `weight` is the
+    number of sentences that it stands for, where it was drawn as part of a sample (`roster review`).
 
     >>> s = Sentence.from_words(["Swiss", "Bank", "sets"], [Span(0, 2, "ORG")])
     >>> s.text, s.offsets[1], [s.span_text(x) for x in s.spans]
@@ -44,6 +45,7 @@ class Sentence:
     spans: tuple[Span, ...] | None = None
     doc: str = ""
     unknown: tuple[Span, ...] = ()
+    weight: float = 1.0
 
     @classmethod
     def from_words(cls, words: Sequence[str], spans: Iterable[Span] | None = None, doc: str = "") -> Sentence:

@@ -37,8 +37,10 @@ class Gold:
     labels: Tensor
 
     @classmethod
-    def of(cls, fixed: np.ndarray, labels: np.ndarray, weight: float, device: torch.device) -> Gold:
-        """Fixed words count `weight`, all others 1."""
+    def of(
+        cls, fixed: np.ndarray, labels: np.ndarray, weight: float | np.ndarray, device: torch.device
+    ) -> Gold:
+        """Fixed words count `weight`, of all or of each word, all others 1."""
         weights = np.where(fixed, weight, 1.0).astype(np.float32)
         arrays = (fixed, weights, labels.astype(np.int64))
         return cls(*(torch.from_numpy(array).to(device) for array in arrays))
@@ -94,6 +96,24 @@ def add_gold(train: Sequence[Sentence], gold: Sequence[Sentence]) -> tuple[list[
     known = {s.words for s in gold}
     rest = [s for s in train if s.words not in known]
     return [*rest, *gold], [False] * len(rest) + [True] * len(gold)
+
+
+def word_weights(sentences: Sequence[Sentence], is_gold: Sequence[bool], weight: float) -> np.ndarray:
+    """What each word counts if it is gold: `weight`, times the sampling weight of its sentence.
+
+    Sampling weights are divided by their mean over the gold words, so that gold counts as much as a whole,
+    and its sentences among each other as the text from which they were drawn.
+
+    >>> from dataclasses import replace
+    >>> one = Sentence.from_words(["a"])
+    >>> word_weights([one, replace(one, weight=3.0)], [True, True], 5.0).tolist()
+    [2.5, 7.5]
+    """
+    lengths = [len(s) for s in sentences]
+    sampling = np.repeat([s.weight for s in sentences], lengths)
+    gold = np.repeat(np.asarray(is_gold, bool), lengths)
+    mean = sampling[gold].mean() if gold.any() else 1.0
+    return weight * sampling / mean
 
 
 def gold_fingerprint(gold: Sequence[Sentence]) -> str:

@@ -23,7 +23,7 @@ from roster.model.processor import limit_threads
 from roster.model.reading import choose_device
 from roster.scores import Evaluation, evaluate_spans
 from roster.training.engine import PlainEngine, TrainingEngine
-from roster.training.gold import Gold
+from roster.training.gold import Gold, word_weights
 from roster.training.mentions import Mentions, label_mentions, sentence_starts
 from roster.training.objective import Models, Objective, Schedule, derive_seed
 
@@ -110,7 +110,8 @@ class Task:
         fixed = np.repeat(np.asarray(is_gold, bool), [len(s) for s in train])
         # Labels of the others may be of several types, which are no class (AutoNER).
         of_gold = [s if known else s.with_spans(()) for s, known in zip(train, is_gold, strict=True)]
-        sure = Gold.of(fixed, io_classes(of_gold, types), config.gold.weight, device)
+        weight = word_weights(train, is_gold, config.gold.weight)
+        sure = Gold.of(fixed, io_classes(of_gold, types), weight, device)
         return cls(config, tuple(types), train, encoder, put(train), splits, pretrained, opened.dropout,
                    engine, sure, is_gold)  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,18 @@ def test_broken_phrases(tmp_path: Path, unknown: Any, message: str) -> None:
 def test_a_field_of_that_name_that_is_no_list(tmp_path: Path) -> None:
     first, _ = read(put(tmp_path / "a.jsonl", {"text": TEXT, "spans": [], "unknown": True}))
     assert first.unknown == ()
+
+
+def test_sampling_weights(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    one = Sentence.from_words(["Ada", "ran"], [Span(0, 1, "PER")], doc="1")
+    write(file, [replace(one, weight=2.5), one])
+    assert [s.weight for s in read(file)] == [2.5, 1.0]
+    assert "sampling_weight" not in file.read_text().splitlines()[1]
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", '"2"', "true", "NaN", "Infinity", "[1]"])
+def test_a_wrong_sampling_weight(tmp_path: Path, weight: str) -> None:
+    (tmp_path / "a.jsonl").write_text(f'{{"text": "Ada", "sampling_weight": {weight}}}\n')
+    with pytest.raises(DataError, match=r"line 1: expected sampling_weight to be a number above 0"):
+        list(read(tmp_path / "a.jsonl"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -545,3 +546,18 @@ def test_what_cannot_be_read_leaves_no_run(tiny: Path, toy: list[Sentence], tmp_
     assert not (tmp_path / "run").exists()
     with pytest.raises(ConfigError, match="a Config is complete"):
         roster.train(tmp_path / "train.jsonl", tmp_path / "run", config=Config(), gold="gold.jsonl")
+
+
+def test_sampling_weights_change_what_gold_sentences_count_among_each_other(
+    tiny: Path, toy: list[Sentence]
+) -> None:
+    """Their mean stays the weight of gold words."""
+    config = load_config(overrides=overrides(tiny, **{"gold.weight": WEIGHT}))
+    drawn = [replace(s, weight=1.0 + i % 3) if i >= 50 else s for i, s in enumerate(toy)]
+    weight = Task.build(config, TYPES, drawn, {}, gold=[i >= 50 for i in range(len(toy))]).gold.weight.numpy()
+    first = sum(len(s) for s in toy[:50])
+    assert (weight[:first] == 1).all()
+    assert weight[first:].mean() == pytest.approx(WEIGHT, rel=1e-6)
+    sampling = np.concatenate([np.full(len(s), s.weight) for s in drawn[50:]])
+    np.testing.assert_allclose(weight[first:] / weight[first], sampling / sampling[0], rtol=1e-6)
+    assert gold_fingerprint(drawn[50:]) != gold_fingerprint(toy[50:])

@@ -2,13 +2,16 @@
 
 Two kinds are read: `text` with character `spans` (also as Doccano, Prodigy and spaCy name them), which
 is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence. `unknown`
-beside `spans` are phrases that nobody knows the type of: spans without a label.
+beside `spans` are phrases that nobody knows the type of: spans without a label. `sampling_weight` is how many
+sentences each of the record stands for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +25,7 @@ T = TypeVar("T")
 SPANS = ("spans", "label", "labels", "entities")
 TAGS = ("tags", "ner_tags")
 UNKNOWN = "unknown"
+WEIGHT = "sampling_weight"
 
 
 def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -70,6 +74,8 @@ def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
         found = []
     if found != [s.offsets for s in group]:
         record["words"] = [s.offsets for s in group]
+    if group[0].weight != 1:
+        record[WEIGHT] = group[0].weight
     return record
 
 
@@ -77,6 +83,13 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     """The sentences of a record. Raises ValueError for a broken one; the caller knows the place."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected an object with text or tokens, found {_kind(record)}")
+    if record.get(WEIGHT) is not None:
+        weight = record[WEIGHT]
+        number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not number or not isfinite(weight) or weight <= 0:
+            raise ValueError(f"expected {WEIGHT} to be a number above 0, found {_kind(weight)}")
+        rest = {key: value for key, value in record.items() if key != WEIGHT}
+        return [replace(sentence, weight=float(weight)) for sentence in from_record(rest, options)]
     text, tokens = record.get("text"), record.get("tokens")
     if text is None:
         if tokens is None:

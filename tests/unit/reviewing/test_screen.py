@@ -1,0 +1,104 @@
+"""Questions as text: nothing in a text may control the terminal."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roster.corpus.sentence import Sentence, Span
+from roster.reviewing.answers import Answer, reviewed
+from roster.reviewing.screen import (
+    FIRST_STRONG,
+    JOINERS,
+    POP,
+    marked,
+    numbered,
+    parse_span,
+    parse_type,
+    safe,
+    summary,
+)
+from roster.reviewing.session import Question
+
+TYPES = ("LOC", "ORG", "PER")
+EVIL = "\x1b]0;title\x07\x1b[2J\x9b1m\u202e\u2066\u200f\ud800"
+
+
+@given(st.text() | st.text(alphabet=EVIL + "ab \u05d0\u0627"))
+def test_no_character_controls_the_terminal(text: str) -> None:
+    found = safe(text)
+    inner = found.removeprefix(FIRST_STRONG).removesuffix(POP)
+    assert all(unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Zl", "Zp") or c in JOINERS for c in inner)
+    assert safe(inner) == found
+
+
+def test_plain_text_stays_as_it_is() -> None:
+    assert safe("Zürich, naïve 東京 ☂ नि\u200d") == "Zürich, naïve 東京 ☂ नि\u200d"
+    assert safe("a\u00a0b\r\n") == "a b  "
+
+
+def test_text_from_right_to_left_is_isolated() -> None:
+    assert safe("שלום") == f"{FIRST_STRONG}שלום{POP}"
+
+
+def question(words: list[str], spans: list[Span], *given: Answer) -> Question:
+    sentence = Sentence.from_words(words, spans)
+    state = reviewed(sentence, given, TYPES)
+    return Question(0, sentence, state.mention, state)
+
+
+def test_marks() -> None:
+    spans = [Span(0, 1, "PER"), Span(2, 3, "LOC")]
+    words = ["Ada", "saw", "Oslo", "."]
+    assert marked(question(words, spans)) == "[[Ada]]PER saw [Oslo]LOC ."
+    assert marked(question(words, spans, Answer(0, "no name", 0))) == "Ada saw [[Oslo]]LOC ."
+    wrong = Answer(0, "border", 0, Span(0, 2, "ORG"))
+    assert marked(question(words, spans, wrong)) == "[Ada saw]ORG [[Oslo]]LOC ."
+
+
+def test_colour_marks_only_what_is_marked() -> None:
+    shown = marked(question(["\x1b[31mAda", "saw"], [Span(0, 1, "PER")]), colour=True)
+    assert shown.count("\x1b") == 4
+    assert "\\x1b[31mAda" in shown
+
+
+def test_numbers() -> None:
+    assert numbered(Sentence.from_words(["a\x07", "b"])) == "1:a\\x07 2:b"
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "span"),
+    [
+        ("1 2 ORG", None, Span(0, 2, "ORG")),
+        ("2-3 org", None, Span(1, 3, "ORG")),
+        ("2 per", None, Span(1, 2, "PER")),
+        ("1 3", "LOC", Span(0, 3, "LOC")),
+        ("1 3 2", None, Span(0, 3, "ORG")),
+        ("3", "PER", Span(2, 3, "PER")),
+    ],
+)
+def test_spans_as_they_are_typed(text: str, default: str | None, span: Span) -> None:
+    assert parse_span(text, Sentence.from_words(["a", "b", "c"]), TYPES, default) == span
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1 2", "0 1 ORG", "2 1 ORG", "1 4 ORG", "1 2 XYZ", "1 2 4", "² ORG"]
+)
+def test_spans_that_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected|unknown"):
+        parse_span(text, Sentence.from_words(["a", "b", "c"]), TYPES, None)
+
+
+def test_a_type_named_as_a_number_wins() -> None:
+    assert parse_type("2", ["1", "2", "3"]) == "2"
+    assert parse_type("1", ["B", "C"]) == "B"
+    assert parse_type("t2", ["1", "B"]) == "B"
+
+
+def test_summary_without_an_estimate() -> None:
+    status = {"answers": 1, "sentences": 1, "skipped": 0, "population": 9, "confidence": 0.95,
+              "scores": None, "types": {}}  # fmt: skip
+    assert summary(status).endswith("too few for an estimate")
