@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -248,3 +249,40 @@ def until(handle: int, end: bytes) -> bytes:
         assert select.select([handle], [], [], 60)[0], shown
         shown += os.read(handle, 4096)
     return shown
+
+
+def test_a_run_folder_reviews_its_own_training_text(
+    roster: Any, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(runs["roster"], run)
+    done = roster("review", run, "--status")
+    assert done.code == 0, done.err
+    with open_review(run / "review") as review:
+        assert len(review.session.sentences) == 60
+    results = json.loads((run / "results.json").read_text())
+    results["data"]["path"] = None
+    (run / "results.json").write_text(json.dumps(results))
+    shutil.rmtree(run / "review")
+    done = roster("review", run)
+    assert done.code == 2
+    assert "roster review MODEL TEXT" in done.err
+
+
+def test_label_takes_the_corrections_of_a_review_and_of_an_audit(
+    roster: Any, begun: Path, gold: list[Sentence], runs: dict[str, Path], tmp_path: Path
+) -> None:
+    done = roster("review", begun, stdin=typed(begun, gold, len(gold)))
+    assert done.code == 0, done.err
+    roster("audit", runs["roster"], "-o", tmp_path / "audit")
+    (tmp_path / "names.tsv").write_text("Ada\tPER\nOslo\tLOC\nhouse\tLOC\n")
+    (tmp_path / "more.tsv").write_text("# by hand\nremove\thouse\tLOC\n")
+    (tmp_path / "text.txt").write_text("Mr Ada lives in Oslo .\nthe house\n")
+    patches = [begun / "corrections.tsv", tmp_path / "audit" / "patch.tsv", tmp_path / "more.tsv"]
+    done = roster(
+        "label", tmp_path / "text.txt", "--dictionary", tmp_path / "names.tsv", "-o", tmp_path / "data",
+        "--patch", *patches,
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    labels = {x for s in read(tmp_path / "data" / "train.jsonl") for x in map(s.span_text, s.spans or ())}
+    assert labels == {"Ada", "Oslo"}

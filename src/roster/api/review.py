@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import read
 from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError, RunError
+from roster.files import read_object
 from roster.reviewing.folder import DIFFERENT, SENTENCES_FILE, About, check_about, create, is_review
 from roster.reviewing.review import Review
 
@@ -101,6 +102,15 @@ def open_review(folder: str | Path) -> Review:
     if not is_review(folder):
         raise RunError(f"{folder} holds no review; begin one with roster review MODEL TEXT -o {folder}")
     return Review(folder)
+
+
+def training_text(run: str | Path) -> str | None:
+    """Where the training text of a finished run is, or None if the folder is no run, or the text is gone."""
+    results = Path(run) / "results.json"
+    if not results.is_file():
+        return None
+    path: str | None = (read_object(results).get("data") or {}).get("path")
+    return path if path and Path(path).exists() else None
 
 
 def _name(source: object) -> str:

@@ -21,9 +21,11 @@ HELP = """\
 How good is a model on a text? A person looks at as few sentences as possible; precision, recall and F1 follow
 with confidence intervals. One key answers for one name:
 
-  r (or Enter)  right                  a  all right: this name, the rest of the sentence, and nothing is
-  missing t  wrong type (then the right one)   n  not a name
-  b  wrong border (then first word, last word, type)
+  r (or Enter)  right
+  t             wrong type (then the right one)
+  b             wrong border (then first word, last word, type)
+  n             not a name
+  a             all right: this name, the rest of the sentence, and nothing is missing
 
 After the names of a sentence: m adds a missing name (first word, last word, type); Enter: nothing (more) is
 missing. At any time: u undo, s skip a sentence, q quit. Answers are saved as they are given, and the same
@@ -44,9 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model", metavar="MODEL_OR_REVIEW", help="model folder, run folder, or a review to go on with"
     )
     parser.add_argument(
-        "text", metavar="TEXT", nargs="?", help="file or folder of any format, to begin a review"
+        "text",
+        metavar="TEXT",
+        nargs="?",
+        help="file or folder of any format, to begin a review (default: the training text of a run folder)",
     )
-    parser.add_argument("-o", "--output", metavar="REVIEW", help="folder of the review")
+    parser.add_argument("-o", "--output", metavar="REVIEW",
+                        help="folder of the review (default for a run folder: RUN/review)")  # fmt: skip
     parser.add_argument("--width", metavar="W", type=float, default=WIDTH,
                         help=f"end when F1 is known to plus or minus W (default: {WIDTH})")  # fmt: skip
     parser.add_argument("--confidence", metavar="P", type=float, default=0.95,
@@ -65,20 +71,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from roster.api.review import open_review, start_review
+    from roster.api.review import open_review, start_review, training_text
 
     if not 0 < args.width < 1:
         raise ConfigError(f"--width must be between 0 and 1, such as 0.03, not {args.width:g}")
     if not 0.5 <= args.confidence < 1:
         raise ConfigError(f"--confidence must be at least 0.5 and less than 1, not {args.confidence:g}")
-    if args.text is None:
-        if args.output:
+    text, split, output = args.text, args.split, args.output
+    if text is None and (known := training_text(args.model)) is not None:
+        text, split, output = known, split or "train", output or str(Path(args.model) / "review")
+    if text is None:
+        if output:
             raise ConfigError("a review needs a text: roster review MODEL TEXT -o REVIEW")
         opened = open_review(args.model)
     else:
-        if not args.output:
+        if not output:
             raise ConfigError("give the folder of the review: -o REVIEW")
-        opened = start_review(args.model, args.text, args.output, format=args.format, split=args.split,
+        opened = start_review(args.model, text, output, format=args.format, split=split,
                               sentences=args.sentences, seed=args.seed, device=args.device)  # fmt: skip
     with opened as review:
         if not (args.status or args.json):

@@ -44,17 +44,18 @@ def warnings(facts: RunFacts) -> tuple[str, str]:
 
 
 def next_step(facts: RunFacts, evidence: Evidence) -> tuple[str, str]:
+    name = facts.path.name
     if facts.results.get("warnings"):
         return "Next", (
-            "Look at the names of these types in the report of roster label: either most of their labels are "
-            "wrong, or there are too few to learn from."
+            f"roster audit {name} shows which labels of these types are believed wrong. Either most of them "
+            "are, or there are too few to learn from."
         )
     if evidence.checked is None:
         return "Next", (
-            "Read the examples where labels and model differ, then label some 200 sentences by hand and "
-            f"measure: roster report {facts.path.name} --gold FILE."
+            f"roster audit {name} repairs the dictionary. roster review {name} measures precision, recall and "
+            "F1 by a few of your answers."
         )
     return "Next", (
         "Read the examples where labels and model differ: repeated mistakes are names to add to the "
-        "dictionary or to its deny list."
+        f"dictionary, or entries to remove. roster audit {name} writes such a patch."
     )
