@@ -52,8 +52,8 @@ def next_step(facts: RunFacts, evidence: Evidence) -> tuple[str, str]:
         )
     if evidence.checked is None:
         return "Next", (
-            f"roster audit {name} repairs the dictionary. roster review {name} measures precision, recall and "
-            "F1 by a few of your answers."
+            f"roster audit {name} repairs the dictionary. roster review {name} measures precision, recall "
+            "and F1 by a few of your answers."
         )
     return "Next", (
         "Read the examples where labels and model differ: repeated mistakes are names to add to the "
