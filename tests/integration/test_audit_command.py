@@ -57,7 +57,7 @@ def test_a_run_without_members(roster: Roster, runs: dict[str, Path], tmp_path: 
 
 
 def test_a_run_that_kept_nothing_is_not_finished_or_none(runs: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="no run folder"):
+    with pytest.raises(RunError, match="not a run folder"):
         package.audit(tmp_path)
     old = tmp_path / "old"
     shutil.copytree(runs["roster"], old)
@@ -78,7 +78,7 @@ def test_other_data_is_refused(runs: dict[str, Path], corpus: Path, tmp_path: Pa
     for name in ("train_text.txt", "train_label_dist.txt"):
         lines = (other / name).read_text().splitlines(keepends=True)
         (other / name).write_text("".join(lines[1:]))
-    with pytest.raises(RunError, match="may have changed"):
+    with pytest.raises(RunError, match="was changed since"):
         package.audit(runs["roster"], other)
 
 

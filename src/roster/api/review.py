@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import read
 from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError, RunError
-from roster.files import read_object
 from roster.reviewing.folder import DIFFERENT, SENTENCES_FILE, About, check_about, create, is_review
 from roster.reviewing.review import Review
+from roster.training.finished import FinishedRun
 
 if TYPE_CHECKING:
     from roster.infer.recogniser import Recogniser
@@ -105,11 +105,11 @@ def open_review(folder: str | Path) -> Review:
 
 
 def training_text(run: str | Path) -> str | None:
-    """Where the training text of a finished run is, or None if the folder is no run, or the text is gone."""
-    results = Path(run) / "results.json"
-    if not results.is_file():
+    """Where the training text of a finished run is; None if the folder is none, or the text is gone."""
+    try:
+        path = FinishedRun.open(run).data_path
+    except RunError:
         return None
-    path: str | None = (read_object(results).get("data") or {}).get("path")
     return path if path and Path(path).exists() else None
 
 

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 
 from roster.auditing.opinions import Opinions
-from roster.corpus.dataset import PROVENANCE, Dataset, Part, load_dataset
+from roster.corpus.dataset import PROVENANCE, Dataset, Part
 from roster.corpus.sentence import Sentence
 from roster.errors import RunError
-from roster.files import read_object
-from roster.model.weights import load_tensors
+from roster.training.finished import FinishedRun, members
 from roster.training.mentions import Mentions, label_mentions, sentence_starts
-from roster.training.run import PREDICTIONS
 
 CONTEXT = 60
 """Characters of a sentence that an example shows on each side of a mention."""
@@ -97,46 +95,20 @@ def read_run(run: str | Path, data: str | Path | Dataset | None = None) -> Evide
     Raises:
         RunError: the run is not finished, kept no members, or was trained on other data.
     """
-    folder = Path(run)
-    if not (folder / "results.json").is_file():
-        raise RunError(f"{folder} is no run folder: it has no results.json; roster train makes one")
-    results = read_object(folder / "results.json")
-    kept = _predictions(folder, results)
-    dataset = data if isinstance(data, Dataset) else load_dataset(data or _path(folder, results))
-    told = results.get("data", {}).get("fingerprint")
-    if told is not None and dataset.fingerprint() != told:
+    finished = FinishedRun.open(run)
+    kept = finished.predictions()
+    if kept is None:
+        raise RunError(f"{run} was made by an earlier version, which kept no predictions; train it again")
+    if not members(kept):
         raise RunError(
-            f"{dataset.path or 'this data set'} is not what {folder} was trained on; it may have changed "
-            "since. Give the data as it was (--data), or train again"
-        )
-    words = sum(map(len, dataset.train))  # gold sentences of a training come after them
-    members = [kept[name][:words] for name in sorted(n for n in kept if n.startswith("member-"))]
-    removed = kept["removed"][:, :words] if "removed" in kept else None
-    opinions = Opinions(members, kept["held_out"][:words], removed)
-    return Evidence(dataset.train, tuple(dataset.types), opinions, read_sources(dataset), dataset.path)
-
-
-def _predictions(folder: Path, results: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    if "model" not in results.get("stages", {}):
-        raise RunError(f"the run {folder} is not finished; the same roster train command goes on with it")
-    file = folder / PREDICTIONS
-    if not file.is_file():
-        raise RunError(f"{folder} was made by an earlier version, which kept no predictions; train it again")
-    kept = {name: tensor.numpy() for name, tensor in load_tensors(file)[0].items()}
-    if "member-0" not in kept:
-        raise RunError(
-            f"the run {folder} has one model and no members; an audit compares several: "
+            f"the run {run} has one model and no members; an audit compares several: "
             "train with --method roster"
         )
-    return kept
-
-
-def _path(folder: Path, results: Mapping[str, Any]) -> str:
-    path: str | None = results.get("data", {}).get("path")
-    if path is None or not Path(path).exists():
-        where = "its data were in memory" if path is None else f"{path} is not there any more"
-        raise RunError(f"the training text of {folder} cannot be read: {where}; give it with --data")
-    return path
+    dataset = finished.dataset(data)
+    words = sum(map(len, dataset.train))  # gold sentences of a training come after them
+    removed = kept["removed"][:, :words] if "removed" in kept else None
+    opinions = Opinions([p[:words] for p in members(kept)], kept["held_out"][:words], removed)
+    return Evidence(dataset.train, tuple(dataset.types), opinions, read_sources(dataset), dataset.path)
 
 
 def read_sources(dataset: Dataset) -> dict[tuple[int, int, int], tuple[Source, ...]]:

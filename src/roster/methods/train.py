@@ -98,10 +98,7 @@ def _train(
     if derivation:
         run.log(derivation)
     run.results.update(prepared.results)
-    run.results["data"] = {
-        "path": None if dataset.path is None else str(Path(dataset.path).resolve()),
-        "fingerprint": dataset.fingerprint(),
-    }
+    run.results["data"] = {"path": None if dataset.path is None else str(Path(dataset.path).resolve())}
     for line in prepared.lines:
         run.log(line)
     of_them = f" ({len(gold)} of them gold)" if gold else ""

@@ -11,16 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from roster.corpus.dataset import Dataset, load_dataset
+from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError, RunError
-from roster.files import read_object
 from roster.methods.request import read_config
-from roster.model.folder import is_model, read_facts
+from roster.model.folder import read_facts
+from roster.training.finished import MEMBER, FinishedRun, members
 from roster.training.gold import add_gold, read_gold
-from roster.training.run import PREDICTIONS
 
-MEMBER = "member-"
 DERIVATION = "Settings derived"
 """Begins the line of the log that tells what was derived and why."""
 
@@ -72,13 +70,8 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
     Raises:
         RunError: the folder is no finished run, or a file in it is damaged; or `data` is another data set.
     """
-    path = Path(folder)
-    results_file = path / "results.json"
-    if not results_file.is_file():
-        raise RunError(f"{path} is not a run folder: it has no results.json")
-    results = read_object(results_file)
-    if "model" not in results.get("stages", {}) or not is_model(path / "model"):
-        raise RunError(f"the run {path} is not finished; continue it with the same roster train command")
+    run = FinishedRun.open(folder)
+    path, results = run.path, run.results
     try:
         config_text = (path / "config.toml").read_text(encoding="utf-8")
         log = (path / "log.txt").read_text(encoding="utf-8").splitlines()
@@ -86,7 +79,7 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
         raise RunError(f"{error.filename} cannot be read: {error.strerror}") from None
     lines = [line.split(" ", 2)[-1] for line in log]
     types = read_facts(path / "model").types
-    dataset, no_data = _dataset(path, results, data)
+    dataset, no_data = _dataset(run, data)
     sentences: Sequence[Sentence] = ()
     if dataset is not None:
         try:
@@ -94,7 +87,7 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
             sentences = add_gold(dataset.train, gold)[0]
         except RosterError as error:
             no_data = f"the gold sentences that were learned from cannot be read again ({error})"
-    predictions = _predictions(path / PREDICTIONS)
+    predictions = _predictions(run)
     if predictions is not None and sentences and sum(map(len, sentences)) != len(predictions.final):
         predictions = None  # of other sentences than those that can be shown
     return RunFacts(
@@ -117,38 +110,16 @@ def _is_note(line: str, results: Mapping[str, Any]) -> bool:
     return not line.startswith(known)
 
 
-def _dataset(
-    path: Path, results: Mapping[str, Any], given: str | Path | Dataset | None
-) -> tuple[Dataset | None, str]:
-    """The data set of a run, or why it is not to be had."""
-    expected = read_object(path / "run.json").get("data")
-    if isinstance(given, Dataset):
-        return given, ""
-    if given is not None:
-        found = load_dataset(given)
-        if found.fingerprint() != expected:
-            raise RunError(f"{given} is not the data set of {path}, or was changed since")
-        return found, ""
-    place = (results.get("data") or {}).get("path")
-    if not place:
-        return None, "the run did not note where its data set lies; name it with --data"
+def _dataset(run: FinishedRun, given: str | Path | Dataset | None) -> tuple[Dataset | None, str]:
+    """The data set of a run, or why it is not to be had; one that is given must be right."""
     try:
-        found = load_dataset(place)
-        same = found.fingerprint() == expected
-    except RosterError as error:
-        return None, f"the data set cannot be read ({error}); name it with --data if it was moved"
-    return (found, "") if same else (None, f"the data set {place} was changed since the run")
+        return run.dataset(given), ""
+    except RunError as error:
+        if given is not None:
+            raise
+        return None, str(error)
 
 
-def _predictions(path: Path) -> Predictions | None:
-    if not path.is_file():
-        return None
-    from safetensors.numpy import load_file
-
-    try:
-        tensors = load_file(path)
-        members = [tensors[f"{MEMBER}{i}"] for i in range(sum(n.startswith(MEMBER) for n in tensors))]
-        return Predictions(tuple(members), tensors["final"])
-    except Exception as error:  # safetensors raises errors of its own for damaged files
-        reason = " ".join(str(error).split())[:200]
-        raise RunError(f"{path} is damaged ({reason}); remove it to leave its facts out") from None
+def _predictions(run: FinishedRun) -> Predictions | None:
+    kept = run.predictions()
+    return None if kept is None else Predictions(tuple(members(kept)), kept["final"])
