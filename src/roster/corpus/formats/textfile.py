@@ -1,5 +1,7 @@
 """Text files line by line: UTF-8, or UTF-16 with a byte order mark, with errors that name line and byte.
 
+UTF-16 without a mark is an error: it is recognised by its zero bytes, which are valid UTF-8.
+
 Only a line feed ends a line (with a carriage return before it or not). Python's own text mode and
 `str.splitlines` also break at U+2028, form feeds and the like, which occur inside real sentences.
 """
@@ -21,6 +23,12 @@ HEAD_BYTES = 1 << 16
 BOM = "\ufeff"
 UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """Encodings by the byte order mark at the start of a file."""
+UTF16_MARKS = tuple(UTF16)
+WHITE_SPACE = b"\t\n\r "
+PEEKED = 4096
+"""Bytes at the start of a file from which its encoding is recognised."""
+FEWEST = 4
+"""Characters with a zero byte that UTF-16 must have to be recognised."""
 FIELD = re.compile(r"[^ \t]+")
 
 
@@ -48,12 +56,51 @@ def as_utf8(file: BinaryIO, path: Path) -> BinaryIO:
     """`file` itself, or a stream of its text in UTF-8 where it begins with a byte order mark of UTF-16.
 
     The byte order mark stays, as that of UTF-8; `path` is what errors call the file.
+
+    Raises:
+        DataError: for what seems to be UTF-16 without a byte order mark.
     """
     # A peek, not a seek: a pipe can be read too.
-    encoding = UTF16.get(cast(io.BufferedReader, file).peek(2)[:2])
+    start = cast(io.BufferedReader, file).peek(PEEKED)[:PEEKED]
+    encoding = UTF16.get(start[:2])
     if encoding is None:
+        refuse_utf16_without_mark(start, path)
         return file
     return cast(BinaryIO, io.BufferedReader(_Transcoded(file, encoding, path)))
+
+
+def refuse_utf16_without_mark(start: bytes, path: Path) -> None:
+    """Raise `DataError` if a file begins as UTF-16 does, but without a byte order mark."""
+    if name := utf16_without_mark(start):
+        raise DataError(
+            f"it seems to be {name} without a byte order mark; convert it: iconv -f {name} -t UTF-8 "
+            f"{path.name} > NEW",
+            path=path,
+        )
+
+
+def utf16_without_mark(start: bytes) -> str | None:
+    """The name of the encoding, as iconv has it, if the start of a file is UTF-16 without a byte order mark.
+
+    In UTF-16 a zero byte stands beside most white space (without any: beside most letters), and no character
+    is two zero bytes, as numbers in binary files often are. A few zero bytes in UTF-8 are not enough.
+
+    >>> utf16_without_mark("Ada left Oslo".encode("utf-16-be")), utf16_without_mark(b"Ada left Oslo")
+    ('UTF-16BE', None)
+    """
+    if b"\0" not in start:
+        return None
+    even, odd = start[: len(start) // 2 * 2 : 2], start[1::2]
+    if start.startswith(UTF16_MARKS) or any(not (a or b) for a, b in zip(even, odd, strict=True)):
+        return None
+    spaces = sum(start.count(byte) for byte in WHITE_SPACE)
+    for name, low, high in (("UTF-16LE", even, odd), ("UTF-16BE", odd, even)):
+        latin = [a for a, b in zip(low, high, strict=True) if not b]
+        found = sum(byte in WHITE_SPACE for byte in latin)
+        most = found * 2 > spaces if spaces else len(latin) * 2 > len(low)
+        if most and len(latin) >= FEWEST and len(latin) > found:
+            return name
+    return None
 
 
 class _Transcoded(io.RawIOBase):
