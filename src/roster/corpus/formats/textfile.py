@@ -55,7 +55,7 @@ def opened_text(path: Path) -> Iterator[BinaryIO]:
 def as_utf8(file: BinaryIO, path: Path) -> BinaryIO:
     """`file` itself, or a stream of its text in UTF-8 where it begins with a byte order mark of UTF-16.
 
-    The byte order mark stays, as that of UTF-8; `path` is what errors call the file.
+    The byte order mark stays, as that of UTF-8; `path` is its name in errors.
 
     Raises:
         DataError: for what seems to be UTF-16 without a byte order mark.
@@ -104,7 +104,7 @@ def utf16_without_mark(start: bytes) -> str | None:
 
 
 class _Transcoded(io.RawIOBase):
-    """The text of a file of another encoding in UTF-8, a piece at a time."""
+    """The text of a file of another encoding as a stream of UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str, path: Path):
         self._file, self._encoding, self._path = cast(io.BufferedReader, file), encoding, path
@@ -153,12 +153,12 @@ def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset:
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end), one at a time."""
-    with opened(path) as file:  # `decoded` takes care of UTF-16
+    with opened(path) as file:  # `decoded` handles UTF-16
         yield from decoded(file, path)
 
 
 def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of an open file; `path` is what errors call it."""
+    """The lines of an open file; `path` is its name in errors."""
     offset = 0
     for number, raw in enumerate(as_utf8(file, path), 1):
         try:
@@ -174,7 +174,7 @@ def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
 
 
 def head(path: Path) -> list[str]:
-    """The first lines, to guess a format from; bytes that are not UTF-8 are replaced, a cut line dropped."""
+    """The first lines, for detecting a format, without a truncated line; invalid bytes are replaced."""
     with opened_text(path) as file:
         raw = file.read(HEAD_BYTES)
     lines = raw.decode("utf-8", errors="replace").removeprefix(BOM).split("\n")
@@ -186,9 +186,9 @@ def head(path: Path) -> list[str]:
 
 @contextmanager
 def writer(path: Path) -> Iterator[Callable[[str], None]]:
-    """A function that writes text to `path`, which appears only when the block ends without an error.
+    """A function that writes text to `path`, which appears when the block ends without an error.
 
-    Readers take one byte order mark off the start of a file, so a text that begins with one gets another.
+    Readers remove one byte order mark at the start of a file, so a text that begins with one gets another.
     """
     empty = True
     with atomic(path) as file:
