@@ -21,7 +21,13 @@ from roster.errors import DataError
 
 WEIGHTS = Path("model") / "roster.safetensors"
 QUICK = {
-    "roster": ("noise_robust.epochs=1", "ensemble.models=1", "ensemble.epochs=1", "self_training.epochs=1"),
+    "roster": (
+        "noise_robust.epochs=1",
+        "noise_robust.repair=false",
+        "ensemble.models=1",
+        "ensemble.epochs=1",
+        "self_training.epochs=1",
+    ),
     "fine-tune": ("fine_tune.epochs=1",),
 }
 Write = Callable[..., Path]

@@ -73,12 +73,12 @@ def write_corpus(path: Path, megabytes: int) -> int:
 
 
 def test_a_corpus_ten_times_as_large_takes_no_more_memory(run: Any, tmp_path: Path) -> None:
-    """60 MB against 6 MB. The words that are remembered may take some more, the sentences may not."""
+    """40 MB against 4 MB. The words that are remembered may take some more, the sentences may not."""
     names = tmp_path / "names.tsv"
     rows = [f"{a} {b}\tPER" for a in FIRST for b in LAST] + [f"{place}\tLOC" for place in PLACES]
     names.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     peaks = []
-    for megabytes in (6, 60):
+    for megabytes in (4, 40):
         corpus = tmp_path / f"{megabytes}_text.txt"
         count = write_corpus(corpus, megabytes)
         assert corpus.stat().st_size >= megabytes * MEGABYTE

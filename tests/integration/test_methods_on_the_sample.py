@@ -38,7 +38,7 @@ FAST: dict[str, dict[str, Any]] = {
     },
     "bilstm-crf": {"bilstm_crf.epochs": 30, "bilstm_crf.learning_rate": 0.05},
     "roster": {
-        "noise_robust.epochs": 6, "noise_robust.head_learning_rate": 2e-3, "ensemble.models": 2,
+        "noise_robust.epochs": 5, "noise_robust.head_learning_rate": 2e-3, "ensemble.models": 2,
         "ensemble.epochs": 1, "self_training.epochs": 1,
     },
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Words, spans and the files they come in."""
+"""Sentences, spans, data sets and file formats."""
 
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import FORMATS, detect, read, write

@@ -1,4 +1,4 @@
-"""A corpus to train on: types, sentences with distant labels, and gold ones to score against."""
+"""A data set for training: types, sentences with distant labels, and gold sentences for evaluation."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SPLITS = {"train": ("train",), "valid": ("valid", "dev", "validation", "val"), "
 SHARD = re.compile(r"-\d+-of-\d+$")
 TYPES = "types.txt"
 PROVENANCE = ".provenance.jsonl"
-"""Ends the name of the file that says where the labels of another come from."""
+"""Suffix of the file with the provenance of the labels of another file."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Where the sentences of one split lie: files of one format, or one split of a folder."""
+    """The files of one split: files of one format, or one split of a folder."""
 
     paths: tuple[Path, ...]
     format: str
@@ -37,7 +37,7 @@ class Part:
 
     @property
     def place(self) -> Path | None:
-        """What an error about the split names."""
+        """The path that errors about the split have."""
         return self.paths[0]
 
     def sentences(self, types: frozenset[str] | None) -> Iterator[Sentence]:
@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True)
 class InMemory:
-    """A split whose sentences are given, and in no file."""
+    """A split in memory."""
 
     given: Sequence[Sentence]
     format: str = "memory"
@@ -83,14 +83,14 @@ class InMemory:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Splits are read when first asked for, and kept.
+    """Splits are read when they are first used, and kept.
 
-    `train` has distant labels where there are any, else true ones; `train_gold` the same sentences
-    with true labels, or None where nobody made them. A split that is not there is an empty list.
+    `train` has distant labels if there are any, else true labels; `train_gold` the same sentences with true
+    labels, or None if there are none. A missing split is an empty list.
     """
 
     path: Path | None
-    """The folder or file it was read from; None: it is in memory."""
+    """The folder or file; None for a data set in memory."""
     parts: Mapping[str, Part | InMemory]
     listed_types: tuple[str, ...] | None = field(default=None)
 
@@ -137,7 +137,7 @@ class Dataset:
 
     @property
     def has_train_gold(self) -> bool:
-        """Whether the training sentences have true labels too; nothing is read for that."""
+        """Whether the training sentences have true labels, too; without reading them."""
         return "train_gold" in self.parts
 
     @cached_property
@@ -159,7 +159,7 @@ class Dataset:
         return Dataset.from_sentences(sentences, self.valid, self.test, types)
 
     def fingerprint(self) -> str:
-        """A hash of the types, and of all words and labels that a training reads, from whatever files."""
+        """A hash of the types, and of all words and labels that a training reads."""
         return fingerprint(self.types, *map(content, (self.train, self.valid, self.test)))
 
     def _load(self, name: str) -> list[Sentence]:
@@ -170,7 +170,7 @@ class Dataset:
 
 
 def content(sentences: Iterable[Sentence] | None) -> object:
-    """Words and labels of sentences, as a fingerprint takes them."""
+    """Words and labels of sentences, for a fingerprint."""
     if sentences is None:
         return None
     return [
@@ -202,12 +202,12 @@ def load_dataset(path: str | PathLike[str], format: str | None = None) -> Datase
         _refuse_dictionary(parts["train"])
     types = path / TYPES
     dataset = Dataset(path, parts, _read_types(types) if types.is_file() else None)
-    _ = dataset.train  # an empty or unlabelled corpus is said now, not after a model was loaded
+    _ = dataset.train  # an empty or unlabelled corpus is an error before a model is loaded
     return dataset
 
 
 def _refuse_dictionary(part: Part) -> None:
-    """A table of names and types has columns as CoNLL has, but there is nothing to train on in it."""
+    """Raise `DataError` for a dictionary: it has columns like CoNLL, but no sentences."""
     path = part.paths[0]
     if part.format == "conll" and conll.looks_like_dictionary(path):
         raise DataError(

@@ -1,4 +1,4 @@
-"""Read and write any format: the registry, and the guess from a file which one it is."""
+"""Read and write any format: the registry of formats, and their detection."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def read(
 ) -> Iterator[Sentence]:
     """The sentences of a file or folder, one at a time.
 
-    `scheme` refuses tags of another scheme (all four are understood without it); `split` picks one part
-    of a folder; `labels` picks the label file beside a file of lines (without it `dist`, else `true`,
-    else none; `none` leaves both alone); `comments` skips the lines of a CoNLL file that begin with `# `.
+    With `scheme`, tags of another scheme are an error (without it, all four are read); `split` selects one
+    part of a folder; `labels` selects the label file beside a file of lines (by default `dist`, else `true`,
+    else none; `none` reads neither); `comments` skips the lines of a CoNLL file that begin with `# `.
     """
     path = Path(path)
     if not path.exists():
@@ -76,10 +76,10 @@ def write(
     labels: Labels | None = None,
     first: int = 1,
 ) -> None:
-    """Write sentences as they come; `path` is whole afterwards, or untouched after an error.
+    """Write sentences as a stream; after an error `path` is unchanged.
 
-    Without `format` the name decides. `labels` says which label file goes beside a file of lines. `first` is
-    the number of the first sentence in messages.
+    Without `format`, the file name determines it. `labels` selects the label file beside a file of lines.
+    `first` is the number of the first sentence in messages.
     """
     path = Path(path)
     form = FORMATS[_known(format) if format else format_of_name(path)]
@@ -87,7 +87,7 @@ def write(
 
 
 def format_of_name(path: Path) -> str:
-    """The format that a file to be written asks for by its name."""
+    """The format of a file to be written, from its name."""
     if path.name.endswith(lines.TEXT) or lines.LABEL_NAME.fullmatch(path.name):
         return "lines"
     for name, form in FORMATS.items():

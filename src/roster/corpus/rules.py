@@ -1,4 +1,4 @@
-"""What the tokenizer knows of a language: abbreviations and clitics. English here; any other can be given."""
+"""Language-specific rules of the tokenizer: abbreviations and clitics; English is the default."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Rules:
     """`abbreviations` (lower case, without the period) keep their period and do not end a sentence;
-    `clitics` (lower case, without the apostrophe) are cut off a word together with the apostrophe."""
+    `clitics` (lower case, without the apostrophe) are split off a word together with the apostrophe."""
 
     abbreviations: frozenset[str] = frozenset()
     clitics: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The one currency of the project: a sentence of words that knows where it lies in its text."""
+"""Sentences: words with character offsets into their text, and labelled spans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Span:
 
 
 def type_set(label: str) -> tuple[str, ...]:
-    """The types of a label: several where `roster label --ambiguous all` could not decide.
+    """The types of a label; ambiguous labels (`roster label --ambiguous all`) have several.
 
     >>> type_set("LOC"), type_set("LOC,PER")
     (('LOC',), ('LOC', 'PER'))
@@ -28,11 +28,11 @@ def type_set(label: str) -> tuple[str, ...]:
 class Sentence:
     """Words with character offsets into `text`.
 
-    `text` is the user's own text, untouched. Sentences of one document share it: their offsets
-    count from the start of the document, and `doc` is the same. `spans` is None where nobody has
-    labelled the sentence yet, and empty where a labeller found nothing. `unknown` are phrases, as spans
-    without a label, that may be entities or not: no label, but no evidence of absence either. `weight` is the
-    number of sentences that it stands for, where it was drawn as part of a sample (`roster review`).
+    `text` is the text of the document, unchanged. The sentences of a document share it: offsets are
+    relative to the start of the document, and `doc` is the same. `spans` is None if the sentence is not
+    labelled, and empty if it is labelled and has no entity. `unknown` are phrases of unknown type, as spans
+    without a label: they may be entities or not. `weight` is the number of sentences that
+    it stands for, if it was drawn as part of a sample (`roster review`).
 
     >>> s = Sentence.from_words(["Swiss", "Bank", "sets"], [Span(0, 2, "ORG")])
     >>> s.text, s.offsets[1], [s.span_text(x) for x in s.spans]
@@ -59,7 +59,7 @@ class Sentence:
         )
 
     def with_spans(self, spans: Iterable[Span] | None, unknown: Iterable[Span] = ()) -> Sentence:
-        """The same words with other labels, and with the phrases that these leave open."""
+        """The same words with other spans and other phrases of unknown type."""
         return replace(self, spans=None if spans is None else tuple(spans), unknown=tuple(unknown))
 
     def char_span(self, span: Span) -> tuple[int, int]:

@@ -1,8 +1,8 @@
-"""Spans to tags and back, in the four schemes that NER data comes in.
+"""Conversion between spans and tags, in four tagging schemes.
 
-`IO` cannot tell two neighbouring entities of one type apart; the other three can. Decoding is as
-lenient as the conlleval script: an `I-X` with nothing before it opens an entity, so that every tag
-sequence means something; `check` finds sequences that no encoder would write.
+`IO` cannot separate two adjacent entities of one type; the other three can. Decoding is as lenient as
+the conlleval script: an `I-X` with nothing before it begins an entity, so that every tag sequence can be
+decoded; `check` finds sequences that are not valid in a scheme.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Span(start=4, end=5, label='LOC'), Span(start=5, end=6, label='LOC'))
 
 
 def encode(spans: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[str]:
-    """Spans to tags. Overlapping spans are refused: tags cannot hold them.
+    """Spans to tags. Overlapping spans are an error: tags cannot represent them.
 
     >>> encode([Span(0, 2, "PER"), Span(2, 3, "PER")], 4, "IOB1")
     ['I-PER', 'I-PER', 'B-PER', 'O']
@@ -80,7 +80,7 @@ def encode(spans: Iterable[Span], length: int, scheme: Scheme = "BIO") -> list[s
 
 
 def check(tags: Sequence[str], scheme: Scheme) -> int | None:
-    """The first position whose tag no encoder of `scheme` would have written there, or None."""
+    """The first position whose tag is not valid in `scheme`, or None."""
     try:
         written = encode(decode(tags), len(tags), scheme)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Texts and sentences that a program has in memory: what they are, and what is wrong with one."""
+"""Texts and sentences in memory: conversion to sentences, and checks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from roster.errors import DataError
 
 TEXT_COLUMN = "text"
 READ = ("id", "text", "tokens")
-"""What is read of a record; labels that it may have are left alone."""
+"""Keys of a record that are read; labels are ignored."""
 
 
 def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
@@ -24,7 +24,7 @@ def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
             dataset; a data frame with a column called `text`.
 
     Raises:
-        DataError: for what is none of these, with its position.
+        DataError: an item is none of these; the message has its position.
 
     >>> [s.words for s in sentences_of(["Ada ran.", {"tokens": ["She", "won"]}])]
     [('Ada', 'ran', '.'), ('She', 'won')]
@@ -51,7 +51,7 @@ def texts_in(items: Any) -> Iterable[Any]:
     """The items of a collection of texts; of a data frame, those of its column `text`.
 
     Raises:
-        DataError: for a single text, a mapping, or what cannot be iterated over.
+        DataError: it is a single text, a mapping or not iterable.
     """
     if isinstance(items, Mapping) and items:  # as the splits of a Hugging Face DatasetDict
         raise DataError(f"expected several texts, not {describe(items)}; give one part of it: "
@@ -75,10 +75,10 @@ def labelled(items: Iterable[Any], what: str) -> Iterator[Sentence]:
 
     Args:
         items: what is expected to be labelled sentences.
-        what: what an error calls them.
+        what: name of the items in errors.
 
     Raises:
-        DataError: for anything else, with its position.
+        DataError: an item is not a `Sentence`; the message has its position.
 
     >>> list(labelled(["Ada ran."], "gold"))
     Traceback (most recent call last):

@@ -1,10 +1,10 @@
-"""Raw text to words and sentences, with offsets that point into the text exactly.
+"""Tokenization and sentence splitting, with exact character offsets.
 
-Every character that is not white space belongs to exactly one word, control and zero-width characters
-too, so nothing of the user's text is ever lost; only a byte order mark at the start counts as white space.
-The rules come from Unicode categories and know no language, except for what `rules.Rules` holds. Time is
-linear in the text, whatever it holds: repeats are of a single class and possessive, or nothing after them can
-fail. (Possessive repeats of a group are not used: they match wrongly in Python 3.11 before 3.11.5.)
+Every character other than white space belongs to exactly one word, also control and zero-width characters;
+only a byte order mark at the start counts as white space. The rules are based on Unicode categories and do
+not depend on the language, apart from `rules.Rules`. Time is linear in the text: repeats are of a single
+class and possessive, or nothing after them can fail. (Possessive repeats of a group are not used: they match
+wrongly in Python 3.11 before 3.11.5.)
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from roster.corpus.sentence import Sentence, Span
 Offsets = list[tuple[int, int]]
 CharSpan = tuple[int, int, str]
 
-# Scripts written without spaces between words: every character (with its marks) is a word, so that
-# the borders of a name are always borders of words.
+# Scripts without spaces between words: every character (with its marks) is a word, so that boundaries of
+# names are boundaries of words.
 UNSPACED = (
     "\u0e01-\u0e30\u0e32-\u0e33\u0e40-\u0e46\u0e81-\u0eb0\u0eb2-\u0eb3\u0ec0-\u0ec6\u1000-\u102a\u1780-\u17b3"
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -78,7 +78,7 @@ def _pattern(rules: Rules) -> re.Pattern[str]:
         ends = rf"(?![{word}]|[{HYPHENS}][{word}])"
         clitic = f"[{APOSTROPHES}](?i:{'|'.join(map(re.escape, rules.clitics))}){ends}"
     letter = rf"(?=[^\W\d_])[{word}][{mark}]*+"
-    # Not after a letter and a period: the try from there would end as this one did, in quadratic time.
+    # Not after a letter and a period: a second match from there would fail, too, in quadratic time.
     acronym = rf"(?<![{word}]\.){letter}\.(?:{letter}\.)+(?!{letter}\.)(?:{letter}(?![{word}]))?(?![{word}])"
     inner = (
         rf"(?:(?!{clitic})[{APOSTROPHES}{HYPHENS}&](?=[{word}])"  # don't, Swiss-based, AT&T
@@ -106,7 +106,7 @@ def tokenize(text: str, cuts: Iterable[int] = (), rules: Rules = ENGLISH) -> Off
     offsets, length, last = [], len(text), 0
     for match in _pattern(rules).finditer(text, _begin(text)):
         start, end = match.span()
-        if start < last:  # the period that an abbreviation has taken
+        if start < last:  # the period that belongs to an abbreviation
             start = last
             if start >= end:
                 continue
@@ -154,10 +154,10 @@ def split(
     offsets: Sequence[tuple[int, int]] | None = None,
     rules: Rules = ENGLISH,
 ) -> list[Sentence]:
-    """The sentences of a text, all of them sharing it. A text without words is one sentence without words.
+    """The sentences of a text, which they share. A text without words is one sentence without words.
 
-    `spans` are (start, end, label) in characters, of non-blank parts of the text. Words are cut at their
-    borders, and no sentence ends inside one. `offsets` gives words that are already known.
+    `spans` are (start, end, label) in characters, of non-blank parts of the text. Words are split at their
+    boundaries, and no sentence ends inside one. `offsets` gives the words if they are known.
 
     >>> for s in split("Swiss Bank Corp. sets warrants. It rains.", spans=[(0, 16, "ORG")]):
     ...     print(s.words, s.spans)
@@ -199,7 +199,7 @@ def at_borders(
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """White space at the edges of a span names nothing. Raises ValueError where nothing is left."""
+    """A span without white space at its ends. Raises ValueError if nothing is left."""
     if not 0 <= start < end <= len(text):
         raise ValueError(f"span {start} to {end} is empty or outside a text of {len(text)} characters")
     begin = max(start, _begin(text))
@@ -210,7 +210,7 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def locate(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[CharSpan]) -> list[Span]:
-    """Character spans to spans of words, in order. Raises ValueError for one that cuts a word."""
+    """Character spans to spans of words, in order. Raises ValueError for one that splits a word."""
     starts, ends = [a for a, _ in offsets], [b for _, b in offsets]
     located = []
     for exact_start, exact_end, label in spans:
@@ -227,7 +227,7 @@ def locate(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[CharSp
 
 
 def _borders(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[int]:
-    """Indices of the words that begin a sentence, the first left out."""
+    """Indices of the words that begin a sentence, without the first."""
     borders = []
     ending = 0  # the word before the closing quotes and brackets, if any
     for i in range(1, len(offsets)):

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from roster.corpus.formats.textfile import BOM, opened, undecodable
+from roster.corpus.formats.textfile import BOM, PEEKED, opened, refuse_utf16_without_mark, undecodable
 from roster.errors import DataError
 from roster.files import fingerprint
 
@@ -169,6 +169,8 @@ def _chunks(path: Path) -> Iterator[str]:
     with opened(path) as raw, _read_errors(path), _decompressed(raw, path) as file:
         while True:
             data = file.read(CHUNK)
+            if not offset:
+                refuse_utf16_without_mark(data[:PEEKED], path)
             held = len(decoder.getstate()[0])
             try:
                 text = decoder.decode(data, final=not data)

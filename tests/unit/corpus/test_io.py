@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roster.corpus import FORMATS, Sentence, Span, detect, read, write
+from roster.corpus.formats.textfile import utf16_without_mark
 from roster.corpus.tokenizer import split
 from roster.errors import ConfigError, DataError
 
@@ -303,6 +305,42 @@ def test_broken_utf16_is_located(tmp_path: Path, encoding: str, end: bytes, reas
     message = rf"a\.txt, line 20001: not UTF-16, .*: {reason} at byte position {2 * len(text)} of"
     with pytest.raises(DataError, match=message):
         list(read(tmp_path / "a.txt", "text"))
+
+
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])
+@pytest.mark.parametrize(("encoding", "known"), [("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")])
+@pytest.mark.parametrize("word", ["Ada", "Москва", "日本一"])
+def test_utf16_without_a_byte_order_mark(
+    tmp_path: Path, name: str, encoding: str, known: str, word: str
+) -> None:
+    path = tmp_path / FILES[name]
+    write(path, [Sentence.from_words([word, "."], [Span(0, 1, "PER")])] * 300, name)
+    for file in tmp_path.iterdir():
+        file.write_bytes(file.read_text(encoding="utf-8").encode(encoding))
+    message = rf"seems to be {known} without a byte order mark; convert it: iconv -f {known} -t UTF-8 "
+    for format in (name, None):
+        with pytest.raises(DataError, match=message):
+            list(read(path, format))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"\0",
+        b"\0 \0\n" * 9,
+        b"a\0",
+        b"Ada left\0\nBoris came\n",
+        b"Oslo\tLOC\nLi\0ma\tLOC\n",
+        bytes(range(256)) * 10,
+        struct.pack("<200i", *range(0, 600, 3)),
+        "Łódź 日本\n".encode() * 100,
+        ("\ufeff" + "Ada left .\n").encode("utf-16-le"),
+        "Ada left .\n".encode("utf-32-le"),
+    ],
+)
+def test_what_is_not_taken_for_utf16_without_a_mark(raw: bytes) -> None:
+    assert utf16_without_mark(raw) is None
 
 
 @pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -190,3 +191,12 @@ def test_the_fingerprint_of_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert len(set(seen)) == len(seen)
     with pytest.raises(DataError, match="no such file"):
         source_fingerprint([tmp_path / "none"])
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_utf16_without_a_byte_order_mark(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = write(tmp_path / ("a.txt" if pack is bytes else "a.txt.gz"), pack(TEXT.encode("utf-16-be")))
+    with pytest.raises(
+        DataError, match=rf"{path.name}: it seems to be UTF-16BE without a byte order mark; .*iconv"
+    ):
+        list(read_documents([path]))

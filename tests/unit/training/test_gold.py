@@ -425,7 +425,8 @@ def test_weights_scale_the_gradient(task: Task) -> None:
 
 SHORT: dict[str, dict[str, Any]] = {
     "roster": {
-        "noise_robust.epochs": 2, "noise_robust.update_every": 5, "noise_robust.learning_rate": 3e-3,
+        "noise_robust.epochs": 2, "noise_robust.repair": False, "noise_robust.update_every": 5,
+        "noise_robust.learning_rate": 3e-3,
         "ensemble.models": 2, "ensemble.epochs": 1, "self_training.epochs": 1,
         "self_training.update_every": 5,
     },

@@ -1,4 +1,4 @@
-"""What every format has in common: the options, and checks that end in a message with a place."""
+"""The interface of a format: options, and checks whose errors have the position."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Labels = Literal["dist", "true", "none"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to read or write; a format takes from here what it knows and leaves the rest.
+    """How to read or write; a format ignores the options that it does not have.
 
-    `scheme` is what to write (BIO where None). On reading, every scheme is understood without being
-    named; naming one refuses tags that it would not have written.
+    `scheme` is the tagging scheme to write (None: BIO). In reading, None accepts every scheme; with a scheme,
+    tags of another one are an error.
     """
 
     scheme: Scheme | None = None
@@ -48,7 +48,7 @@ class Format:
 
 
 class TagError(ValueError):
-    """Tags that do not fit their words; `word` is the index of the first wrong one, if it is about one."""
+    """Invalid tags; `word` is the index of the first invalid one, if the error is about one."""
 
     def __init__(self, message: str, word: int = 0):
         super().__init__(message)
@@ -56,7 +56,7 @@ class TagError(ValueError):
 
 
 def decode(tags: Sequence[Any], words: int, scheme: Scheme | None) -> tuple[Span, ...]:
-    """Tags of a sentence of so many words to spans. Raises TagError; the caller knows the place."""
+    """Spans from the tags of a sentence. Raises TagError; the caller adds the position."""
     if len(tags) != words:
         raise TagError(f"expected {words} tags, one per word, found {len(tags)}")
     for i, tag in enumerate(tags):
@@ -72,7 +72,7 @@ def decode(tags: Sequence[Any], words: int, scheme: Scheme | None) -> tuple[Span
 
 
 def encode(sentence: Sentence, options: Options, *, path: Path, number: int) -> list[str]:
-    """The tags of a labelled sentence, the `number`th that goes into `path`."""
+    """The tags of a labelled sentence; `number` and `path` are for errors."""
     if sentence.spans is None:
         raise DataError(
             f"sentence {number} has no labels, and this file needs them for every sentence", path=path
@@ -84,7 +84,7 @@ def encode(sentence: Sentence, options: Options, *, path: Path, number: int) -> 
 
 
 def plain(field: str, what: str, *, path: Path, number: int) -> str:
-    """`field`, if it can stand in a file whose fields are separated by white space."""
+    """`field`, if it can be written to a file whose fields are separated by white space."""
     if not field or any(c in field for c in " \t\r\n"):
         raise DataError(
             f"sentence {number}: the {what} {field!r} is empty or holds a space, tab or line break, "

@@ -1,4 +1,4 @@
-"""BOND's JSON: a list of objects with `str_words` and `tags`, whose names stand in `tag_to_id.json`."""
+"""BOND's JSON: a list of objects with `str_words` and `tags`, whose names are in `tag_to_id.json`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roster.errors import DataError
 
 NAMES = "tag_to_id.json"
 CHUNK = 1 << 20
-# Reading a list: what may stand next besides an item, and what to expect after it.
+# Reading a list: characters allowed besides an item, and what is expected after it.
 MARKS = {"start": "[", "first": "]", "item": "", "after": ",]", "end": ""}
 NEXT = {"[": "first", ",": "item", "]": "end"}
 NOT_BLANK = re.compile(r"[^ \t\r\n]")
@@ -74,7 +74,7 @@ def _names(path: Path) -> dict[int, str]:
 
 def _load_names(file: Path) -> dict[str, int]:
     try:
-        names = json.loads(file.read_bytes())  # which finds out the encoding
+        names = json.loads(file.read_bytes())  # which detects the encoding
     except ValueError as error:
         raise DataError(f"expected a JSON object: {error}", path=file) from error
     if not isinstance(names, dict) or not all(type(number) is int for number in names.values()):
@@ -114,9 +114,9 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
 def _value(
     decoder: json.JSONDecoder, text: str, at: int, chunks: Iterator[str], path: Path, line: int
 ) -> tuple[Any, str, int, int]:
-    """The value at `at`, the text it ends in, where, and on which line; reads on where the text is cut.
+    """The value at `at`, the text with its end, and the position and line of the end; reads more if needed.
 
-    Twice as much each time, so that a long record costs linear time.
+    The size of a read doubles, so that the time is linear in the length of a record.
     """
     while True:
         try:
@@ -158,7 +158,7 @@ def _chunks(path: Path) -> Iterator[str]:
 
 
 def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
-    """The list, and `tag_to_id.json` beside it, which keeps the numbers that other files there use."""
+    """The list, and `tag_to_id.json` beside it, which keeps the ids that other files there use."""
     names_file = path.with_name(NAMES)
     names = _load_names(names_file) if names_file.exists() else {"O": 0}
     with ExitStack() as stack:

@@ -7,7 +7,7 @@
     <eof> I None
 
 The type of a chunk is that of its first word; AutoNER's own files repeat it on the others. Its
-distant annotations have a fourth column (S or D, whether a position is safe), which is not read.
+distant annotations have a fourth column (S or D, whether a position is safe), which is ignored.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _sentence(rows: list[Row], path: Path) -> Sentence:
 
 
 def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
-    """Every sentence needs labels; one without entities has an empty list of them."""
+    """Every sentence needs labels; without entities it has an empty list."""
     with writer(path) as put:
         for number, sentence in enumerate(sentences, options.first):
             put(f"{START} O {NONE}\n")

@@ -20,7 +20,7 @@ SUFFIXES = (".conll", ".conll03", ".iob", ".iob1", ".iob2", ".bio", ".bioes", ".
 
 
 def detect(path: Path) -> bool:
-    """At least two columns everywhere, and tags in the last; a suffix of our own needs no more."""
+    """At least two columns in every line, and tags in the last; with one of our suffixes, columns only."""
     if not path.is_file():
         return False
     rows = [
@@ -46,7 +46,7 @@ def looks_like_dictionary(path: Path) -> bool:
     columns have a prefix such as B- (a dictionary with the names last may list `B-52`).
     """
     lines = "\n".join(head(path)).rstrip().split("\n")
-    # Comments and blank lines above the entries are allowed in a dictionary.
+    # A dictionary may have comments and blank lines before its entries.
     entries = list(dropwhile(lambda line: "\t" not in line and (not line.strip() or line[0] == "#"), lines))
     tags = [_columns(line)[-1] for line in entries if "\t" in line.strip()]
     return (
@@ -57,7 +57,7 @@ def looks_like_dictionary(path: Path) -> bool:
 
 
 def _columns(line: str) -> list[str]:
-    """By tabs where there are any, since a word can then hold a space."""
+    """The columns of a line, split at tabs if it has any, because a word can have a space then."""
     if "\t" in line.strip(" \t"):
         return [column.strip(" ") for column in line.strip(" \t").split("\t")]
     return FIELD.findall(line)

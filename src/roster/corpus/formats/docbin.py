@@ -1,7 +1,7 @@
 """spaCy's `DocBin`: documents with words, white space, entities and sentence borders.
 
-The format holds no names of documents, so `doc` is their number. It cannot be streamed: spaCy reads
-and writes it whole.
+The format has no names of documents, so `doc` is their number. It cannot be streamed, because spaCy reads and
+writes whole files.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def detect(path: Path) -> bool:
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    """Sentences as spaCy marked them, else as our tokenizer ends them; spaCy's blank tokens are no words."""
+    """Sentences as spaCy marked them, else those of our tokenizer; spaCy's blank tokens are skipped."""
     _, DocBin, Vocab = _spacy()
     with opened(path) as file:
         raw = file.read()
@@ -66,7 +66,7 @@ def _sentences(doc: Any, name: str) -> list[Sentence]:
 
 
 def _borders(doc: Any) -> list[int]:
-    """Indices of the words, but for the first, that begin a sentence; a blank token may stand before them."""
+    """Indices of the words that begin a sentence, without the first; a blank token may precede them."""
     borders, index, begins = [], 0, False
     for token in doc:
         begins = begins or bool(token.is_sent_start)

@@ -1,6 +1,6 @@
 """JSON lines: one document per line as `text` and `spans`, or one sentence as `tokens` and `tags`.
 
-Written are documents with their text untouched, so that offsets in it stay true.
+Documents are written with their unchanged text, so that offsets stay valid.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One sentence per line, words separated by spaces, tags on the same line of a parallel file.
 
-`train_text.txt` goes with `train_label_dist.txt` (what a dictionary says) and `train_label_true.txt`
-(what people say); `types.txt` lists the types. A label file can be read by itself, for scoring.
+The label files of `train_text.txt` are `train_label_dist.txt` (distant labels) and `train_label_true.txt`
+(true labels); `types.txt` lists the types. A label file can be read without its text, for evaluation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def label_file(text: Path, labels: Labels) -> Path:
 
 
 def holds_tags(path: Path) -> bool:
-    """Whether a file holds tags and not words: by its name, else by all that its first lines hold."""
+    """Whether a file has tags, not words: by its name, else by its first lines."""
     if LABEL_NAME.fullmatch(path.name) or path.name.endswith(TEXT):
         return not path.name.endswith(TEXT)
     fields = [field for line in head(path) for field in FIELD.findall(line)]
@@ -37,7 +37,7 @@ def holds_tags(path: Path) -> bool:
 
 
 def detect(path: Path) -> bool:
-    """A text file needs labels beside it (of any split): prose is also often called `my_text.txt`."""
+    """A text file needs a label file beside it (of any split), because prose may be called `my_text.txt`."""
     if path.is_dir():
         return any(path.glob(f"*{TEXT}")) and any(map(detect, path.glob(f"*{TEXT}")))
     if path.suffix != ".txt":
@@ -62,7 +62,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def labels_of(text: Path, wanted: Labels | None) -> Path | None:
-    """The label file that `read` takes for a text file; None where there is none, or none is wanted."""
+    """The label file that `read` takes for a text file; None if there is none or `wanted` is none."""
     if wanted == "none":
         return None
     if not text.name.endswith(TEXT):

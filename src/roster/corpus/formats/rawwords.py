@@ -1,6 +1,6 @@
 """AutoNER's raw text: one word per line, a blank line after each sentence, no labels.
 
-A sentence without words cannot be written so and is left out.
+A sentence without words cannot be written and is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from roster.errors import DataError
 
 
 def detect(path: Path) -> bool:
-    """A `.txt` of lines with one word each, in blocks; a list of names has no blank lines."""
+    """A `.txt` with one word on each line and blank lines between sentences (a list of names has none)."""
     if not path.is_file() or path.suffix not in (".txt", ".words"):
         return False
     counts = [len(FIELD.findall(line)) for line in head(path)]
@@ -39,7 +39,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
 
 
 def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
-    """Labels are left out: the format has none."""
+    """Labels are not written: the format has none."""
     with writer(path) as put:
         for number, sentence in enumerate(sentences, 1):
             if sentence.words:

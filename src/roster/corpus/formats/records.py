@@ -2,8 +2,8 @@
 
 Two kinds are read: `text` with character `spans` (also as Doccano, Prodigy and spaCy name them), which
 is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence. `unknown`
-beside `spans` are phrases that nobody knows the type of: spans without a label. `sampling_weight` is how many
-sentences each of the record stands for.
+beside `spans` are phrases of unknown type: spans without a label. `sampling_weight`
+is how many sentences each of the record stands for.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ WEIGHT = "sampling_weight"
 
 
 def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Consecutive sentences of one document, by their `doc`, their text, and offsets that go on."""
+    """Groups of consecutive sentences of one document: the same `doc` and text, and increasing offsets."""
     return grouped(sentences, lambda sentence: sentence)
 
 
 def grouped(items: Iterable[T], sentence_of: Callable[[T], Sentence]) -> Iterator[list[T]]:
-    """The same for things that carry a sentence."""
+    """The same for objects that have a sentence."""
     group: list[T] = []
     for item in items:
         if group and not _continues(sentence_of(group[-1]), sentence_of(item)):
@@ -52,7 +52,7 @@ def _continues(a: Sentence, b: Sentence) -> bool:
 
 
 def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
-    """`text` and `spans`; `words`, their offsets by sentence, only where our tokenizer finds others."""
+    """`text` and `spans`; `words`, their offsets by sentence, only if those of our tokenizer differ."""
     text, doc = group[0].text, group[0].doc
     record: dict[str, Any] = {"id": doc} if doc else {}
     record["text"] = text
@@ -70,7 +70,7 @@ def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
             chars += [(a, b, "") for a, b in unknown]
     try:
         found = [s.offsets for s in split(text, doc, chars)]
-    except ValueError:  # a word that is only white space; our tokenizer has none
+    except ValueError:  # a word of white space only, which our tokenizer does not make
         found = []
     if found != [s.offsets for s in group]:
         record["words"] = [s.offsets for s in group]
@@ -80,7 +80,7 @@ def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
 
 
 def from_record(record: Any, options: Options) -> list[Sentence]:
-    """The sentences of a record. Raises ValueError for a broken one; the caller knows the place."""
+    """The sentences of a record. Raises ValueError for a broken one; the caller adds the position."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected an object with text or tokens, found {_kind(record)}")
     if record.get(WEIGHT) is not None:
@@ -102,7 +102,7 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     chars = _spans(record)
     unknown = _unknown(record)
     if chars is not None and unknown:
-        # They are found as spans are, so that no word and no sentence is cut inside one.
+        # They are located like spans, so that no word or sentence boundary is inside one.
         return [_apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)]
     return _sentences(record, text, tokens, chars, options)
 
@@ -153,7 +153,7 @@ def _tokens(
 
 
 def _find(words: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Where the words stand in the text, one after the other; None where the text has other words."""
+    """The offsets of the words in the text, in order; None if the text has other words."""
     offsets, at = [], 0
     for word in words:
         start = text.find(word, at)
@@ -221,7 +221,7 @@ def _word_offsets(words: Any, text: str) -> list[list[tuple[int, int]]]:
 
 
 def _token_offsets(tokens: Any, text: str) -> list[tuple[int, int]]:
-    """Prodigy's tokens: objects with start and end; those of white space only are no words."""
+    """Prodigy's tokens: objects with start and end; those of white space only are skipped."""
     try:
         pairs = [_inside(token["start"], token["end"], text) for token in tokens]
     except (TypeError, KeyError):

@@ -18,11 +18,11 @@ from roster.errors import DataError
 
 SUFFIXES = (".txt", ".text", ".md")
 SAMPLED = 5
-"""Files of a folder that are looked at to guess its format."""
+"""Number of files of a folder from which its format is detected."""
 
 
 def detect(path: Path) -> bool:
-    """Whatever is called text and is in no other format that uses such names."""
+    """A file with the name of a text that is in no other format with such names."""
     if path.is_dir():
         files = [path / name for name in files_of(path)[:SAMPLED]]
         return not lines.detect(path) and bool(files) and all(map(detect, files))

@@ -1,5 +1,7 @@
 """Text files line by line: UTF-8, or UTF-16 with a byte order mark, with errors that name line and byte.
 
+UTF-16 without a mark is an error: it is recognised by its zero bytes, which are valid UTF-8.
+
 Only a line feed ends a line (with a carriage return before it or not). Python's own text mode and
 `str.splitlines` also break at U+2028, form feeds and the like, which occur inside real sentences.
 """
@@ -21,6 +23,12 @@ HEAD_BYTES = 1 << 16
 BOM = "\ufeff"
 UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 """Encodings by the byte order mark at the start of a file."""
+UTF16_MARKS = tuple(UTF16)
+WHITE_SPACE = b"\t\n\r "
+PEEKED = 4096
+"""Bytes at the start of a file from which its encoding is recognised."""
+FEWEST = 4
+"""Characters with a zero byte that UTF-16 must have to be recognised."""
 FIELD = re.compile(r"[^ \t]+")
 
 
@@ -47,17 +55,56 @@ def opened_text(path: Path) -> Iterator[BinaryIO]:
 def as_utf8(file: BinaryIO, path: Path) -> BinaryIO:
     """`file` itself, or a stream of its text in UTF-8 where it begins with a byte order mark of UTF-16.
 
-    The byte order mark stays, as that of UTF-8; `path` is what errors call the file.
+    The byte order mark stays, as that of UTF-8; `path` is its name in errors.
+
+    Raises:
+        DataError: for what seems to be UTF-16 without a byte order mark.
     """
     # A peek, not a seek: a pipe can be read too.
-    encoding = UTF16.get(cast(io.BufferedReader, file).peek(2)[:2])
+    start = cast(io.BufferedReader, file).peek(PEEKED)[:PEEKED]
+    encoding = UTF16.get(start[:2])
     if encoding is None:
+        refuse_utf16_without_mark(start, path)
         return file
     return cast(BinaryIO, io.BufferedReader(_Transcoded(file, encoding, path)))
 
 
+def refuse_utf16_without_mark(start: bytes, path: Path) -> None:
+    """Raise `DataError` if a file begins as UTF-16 does, but without a byte order mark."""
+    if name := utf16_without_mark(start):
+        raise DataError(
+            f"it seems to be {name} without a byte order mark; convert it: iconv -f {name} -t UTF-8 "
+            f"{path.name} > NEW",
+            path=path,
+        )
+
+
+def utf16_without_mark(start: bytes) -> str | None:
+    """The name of the encoding, as iconv has it, if the start of a file is UTF-16 without a byte order mark.
+
+    In UTF-16 a zero byte stands beside most white space (without any: beside most letters), and no character
+    is two zero bytes, as numbers in binary files often are. A few zero bytes in UTF-8 are not enough.
+
+    >>> utf16_without_mark("Ada left Oslo".encode("utf-16-be")), utf16_without_mark(b"Ada left Oslo")
+    ('UTF-16BE', None)
+    """
+    if b"\0" not in start:
+        return None
+    even, odd = start[: len(start) // 2 * 2 : 2], start[1::2]
+    if start.startswith(UTF16_MARKS) or any(not (a or b) for a, b in zip(even, odd, strict=True)):
+        return None
+    spaces = sum(start.count(byte) for byte in WHITE_SPACE)
+    for name, low, high in (("UTF-16LE", even, odd), ("UTF-16BE", odd, even)):
+        latin = [a for a, b in zip(low, high, strict=True) if not b]
+        found = sum(byte in WHITE_SPACE for byte in latin)
+        most = found * 2 > spaces if spaces else len(latin) * 2 > len(low)
+        if most and len(latin) >= FEWEST and len(latin) > found:
+            return name
+    return None
+
+
 class _Transcoded(io.RawIOBase):
-    """The text of a file of another encoding in UTF-8, a piece at a time."""
+    """The text of a file of another encoding as a stream of UTF-8."""
 
     def __init__(self, file: BinaryIO, encoding: str, path: Path):
         self._file, self._encoding, self._path = cast(io.BufferedReader, file), encoding, path
@@ -106,12 +153,12 @@ def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset:
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """(line number from 1, line without its end), one at a time."""
-    with opened(path) as file:  # `decoded` takes care of UTF-16
+    with opened(path) as file:  # `decoded` handles UTF-16
         yield from decoded(file, path)
 
 
 def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of an open file; `path` is what errors call it."""
+    """The lines of an open file; `path` is its name in errors."""
     offset = 0
     for number, raw in enumerate(as_utf8(file, path), 1):
         try:
@@ -127,7 +174,7 @@ def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:
 
 
 def head(path: Path) -> list[str]:
-    """The first lines, to guess a format from; bytes that are not UTF-8 are replaced, a cut line dropped."""
+    """The first lines, for detecting a format, without a truncated line; invalid bytes are replaced."""
     with opened_text(path) as file:
         raw = file.read(HEAD_BYTES)
     lines = raw.decode("utf-8", errors="replace").removeprefix(BOM).split("\n")
@@ -139,9 +186,9 @@ def head(path: Path) -> list[str]:
 
 @contextmanager
 def writer(path: Path) -> Iterator[Callable[[str], None]]:
-    """A function that writes text to `path`, which appears only when the block ends without an error.
+    """A function that writes text to `path`, which appears when the block ends without an error.
 
-    Readers take one byte order mark off the start of a file, so a text that begins with one gets another.
+    Readers remove one byte order mark at the start of a file, so a text that begins with one gets another.
     """
     empty = True
     with atomic(path) as file:

@@ -1,8 +1,8 @@
-"""Reading dictionaries: names with their types, in the formats that people have them in.
+"""Readers of dictionaries: names with their types, in several formats.
 
-Each file may be plain or gzip (told by its first bytes) and is read in bounded memory. White space around
-names and types, blank lines, a byte order mark and carriage returns do not matter. Lines above all entries
-that begin with `# ` and have no tab are comments.
+Each file may be plain or gzip (recognised by its first bytes) and is read in bounded memory. White space
+around names and types, blank lines, a byte order mark and carriage returns are ignored. Lines before the
+first entry that begin with `# ` and have no tab are comments.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def read_entries(
 ) -> Iterator[EntryBatch]:
     """The entries of a dictionary in the order of the file, at most `batch_size` in a batch.
 
-    Without a `format` it is guessed, as `detect_dictionary` does. A broken line is a DataError; with
-    `skip_broken`, `on_broken` is told of it and reading goes on. What spoils the whole file is an error in
-    any case: no entry at all, no names of columns where they are needed, damaged gzip data, a guess that
-    cannot be right. These errors come as the batches are taken.
+    Without `format`, the format is detected (`detect_dictionary`). A broken line raises DataError; with
+    `skip_broken`, `on_broken` is called with the error and the line is skipped. An error of the whole file is
+    raised in any case: no entries, missing column names, damaged gzip data, a format that was detected
+    wrongly. Errors are raised while the batches are read.
     """
     if format is not None and format not in DICTIONARY_FORMATS:
         raise ConfigError(f"unknown dictionary format {format!r}; one of {', '.join(DICTIONARY_FORMATS)}")
@@ -90,13 +90,13 @@ def _reader(format: str, *, guessed: bool) -> _Reader:
 def detect_dictionary(path: str | PathLike[str]) -> str:
     """The format of a dictionary, guessed from its first 200 lines and its name: a key of DICTIONARY_FORMATS.
 
-    The rules stand in `roster.distant.entries.detect`. A table that could be `tsv` or `autoner` is a
-    DataError that says to give the format.
+    The rules are in `roster.distant.entries.detect`. A table that could be `tsv` or `autoner` raises
+    DataError; the format must be given then.
     """
     path = Path(path)
 
     def ignore(error: DataError) -> None:
-        """A guess passes over broken lines; reading the file will find them."""
+        """Detection skips broken lines; the reader reports them."""
 
     with unpacked(path) as file:
         first = next(past_comments(read_blocks(file, path, ignore)), None)

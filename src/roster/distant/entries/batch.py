@@ -1,4 +1,4 @@
-"""Entries in batches: what every reader makes."""
+"""Batches of entries, the result of every reader."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MOST_KEPT = 1 << 16
 class EntryBatch:
     """Entries of a dictionary, one at each position of the three sequences.
 
-    `surfaces` are the names as written, without the white space around them; `kinds` the types as written,
-    empty for a phrase without a type; `lines` the numbers of their lines, a range where nothing was left out.
+    `surfaces` are the names, stripped of white space; `kinds` the types as written, empty for a phrase
+    without a type; `lines` the line numbers, a range if no line was left out.
     """
 
     surfaces: list[str]
@@ -45,7 +45,7 @@ def gather(entries: Iterable[tuple[int, str, str]]) -> Iterator[EntryBatch]:
 
 
 def problem(surface: str, kinds: Sequence[str]) -> str | None:
-    """What is wrong with an entry, if something is; for trimmed strings."""
+    """The error message for an entry, or None; for stripped strings."""
     if not surface:
         return "the name is empty"
     if not kinds or not all(kinds):
@@ -54,9 +54,9 @@ def problem(surface: str, kinds: Sequence[str]) -> str | None:
 
 
 class Kinds(dict[str, str]):
-    """From a type with the white space around it to the one string that stands for it.
+    """Maps a type as written, with white space, to one shared string for each type.
 
-    A million entries of a few types then hold a few strings, not a million.
+    A million entries of a few types then need a few strings, not a million.
 
     >>> kinds = Kinds()
     >>> kinds[" LOC"] is kinds["LOC "]
@@ -66,7 +66,7 @@ class Kinds(dict[str, str]):
     def __missing__(self, written: str) -> str:
         trimmed = written.strip()
         kind = trimmed if trimmed == written else self[trimmed]
-        # A column that is no set of types (an identifier for each line) must not pile up here.
+        # A column of identifiers, with a different value on each line, must not fill the memory.
         if len(self) >= MOST_KEPT:
             self.clear()
         self[written] = kind

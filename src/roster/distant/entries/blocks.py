@@ -1,7 +1,7 @@
 """A dictionary file, plain or gzip, as blocks of whole lines in bounded memory.
 
-Only a line feed ends a line (`roster.corpus.formats.textfile` says why). A carriage return before it is
-left to whoever trims the line.
+Only a line feed ends a line (for the reason see `roster.corpus.formats.textfile`). A carriage return before
+it is kept; readers strip it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ BOM_BYTES = BOM.encode()
 GZIP_MAGIC = b"\x1f\x8b"
 
 Broken = Callable[[DataError], None]
-"""Told of each broken line: raises the error, or returns and the line is passed over."""
+"""Called with the error of each broken line: raises it, or returns, and the line is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines, each ended by a line feed.
+    """Complete lines, each ended by a line feed.
 
     `line` is the number of the first, `offset` its byte position in the (unpacked) file.
     """
@@ -43,7 +43,7 @@ class Block:
         return self.raw.count(b"\n")
 
     def after(self, end: int) -> Block:
-        """What follows the byte `end` of this block, where a line begins."""
+        """The block from the byte `end`, where a line begins."""
         return Block(self.path, self.raw[end:], self.line + self.raw.count(b"\n", 0, end), self.offset + end)
 
     def text(self) -> str | None:
@@ -74,7 +74,7 @@ class Block:
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """The file in binary; one that begins as gzip does is unpacked, whatever its name."""
+    """The file in binary; gzip is recognised by its first bytes and decompressed."""
     with opened(path) as file:
         # A peek, not a seek: a pipe can be read too.
         if cast(BufferedReader, file).peek(2)[:2] != GZIP_MAGIC:
@@ -85,7 +85,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_blocks(file: BinaryIO, path: Path, broken: Broken) -> Iterator[Block]:
-    """The lines of `file`, some thousands at a time; `path` is what errors call it."""
+    """The lines of `file`, some thousands at a time; `path` is its name in errors."""
     with _failures(path, 1):
         file = as_utf8(file, path)
     line, offset = 1, 0
@@ -103,7 +103,7 @@ def read_blocks(file: BinaryIO, path: Path, broken: Broken) -> Iterator[Block]:
             inside_long_line = False
         raw = rest + raw
         rest = b""
-        # Only the first line can be too long: any other lies within what was read just now.
+        # Only the first line can be too long: all others are within the last read.
         end = raw.find(b"\n") + 1
         if (end - 1 if end else len(raw)) > LONGEST_LINE:
             message = f"longer than {LONGEST_LINE:,} bytes; expected a text file with one entry on a line"
@@ -130,7 +130,7 @@ def _read(file: BinaryIO, path: Path, line: int) -> bytes:
 
 @contextmanager
 def _failures(path: Path, line: int) -> Iterator[None]:
-    """What can go wrong in reading, as errors for the user."""
+    """Raise errors of reading as DataError."""
     try:
         yield
     except EOFError as error:
@@ -146,8 +146,8 @@ def _failures(path: Path, line: int) -> Iterator[None]:
 def past_comments(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks from the first line that is neither blank nor a comment.
 
-    A comment is a line above all entries that begins with `# ` and has no tab. Further down, and with a tab,
-    such a line is an entry: names do begin with a number sign.
+    A comment is a line before the first entry that begins with `# ` and has no tab. After it, or with a tab,
+    such a line is an entry, because names can begin with a number sign.
     """
     top = True
     for block in blocks:

@@ -1,4 +1,4 @@
-"""Which column, or which key, holds the name and which its type."""
+"""The columns, or keys, of the name and of its type."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-# In order of preference. `label` is a type to some and a name to others (a thesaurus's, Wikidata's), so it
-# comes last in both: `name, label` has its type in `label`, `label, type` its name.
+# In order of preference. `label` can mean the type or the name (in a thesaurus, in Wikidata), so it is the
+# last of both: in `name, label` it is the type, in `label, type` the name.
 SURFACE_NAMES = (
     *("surface", "surface_form", "name", "text", "term", "phrase", "mention", "entity", "alias"),
     *("synonym", "string", "title", "word", "label"),
@@ -25,7 +25,7 @@ class Columns(NamedTuple):
 
 @lru_cache(maxsize=64)
 def find_columns(names: tuple[str, ...]) -> Columns | None:
-    """Where the name and its type stand, if `names` are names of columns; case does not matter.
+    """The positions of name and type if `names` are names of columns, in any case; else None.
 
     >>> find_columns(("id", "Type", "Name"))
     Columns(surface=2, kind=1)
@@ -48,7 +48,7 @@ def _plain(name: str) -> str:
 
 
 def not_found(names: Sequence[str]) -> str:
-    """The end of an error about `names`, in which no name and type were found."""
+    """The end of an error message about `names` without a name and a type."""
     shown = ", ".join(repr(name[:40]) for name in names[:8]) + (", ..." if len(names) > 8 else "")
     return (
         f"one for the name ({', '.join(SURFACE_NAMES[:4])}, ...) and one for its type "

@@ -1,4 +1,4 @@
-"""Guessing the format of a dictionary from its first lines and its name."""
+"""Detection of the format of a dictionary from its first lines and its file name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ gene protein dna rna disease chemical drug species organism cell cell_line cell_
 symptom treatment test problem
 """
 COMMON_TYPES = frozenset(_COMMON.split())
-"""Types of well-known data sets in lower case: a column of these alone is the column of types."""
+"""Types of well-known data sets in lower case; a column with no other values has the types."""
 
 _JSON = re.compile(r'\s*\{\s*"')
 _TYPE_NAMES = re.compile(r"[^\W\d][\w.:/-]{0,39}(\s*,\s*[^\W\d][\w.:/-]{0,39})*")
@@ -33,7 +33,7 @@ def format_of(block: Block) -> str:
 
     In this order:
 
-    1. the first line begins as a JSON object does: `jsonl`;
+    1. the first line begins like a JSON object: `jsonl`;
     2. the first line names the columns of the name and the type: `tsv` between tabs, `csv` between commas or
        semicolons;
     3. the file is called `.jsonl`, `.ndjson` or `.json`: `jsonl`; `.csv`, without a tab in line 1: `csv`;
@@ -65,13 +65,13 @@ def _by_name(block: Block) -> str | None:
 def _which_column(rows: list[list[str]], block: Block) -> str:
     """`tsv` (name, type) or `autoner` (type, name) for a table without a header.
 
-    A column of well-known types alone holds the types. Else, where column 1 has far fewer different values
-    than column 2, the type is in column 1 if its values look like types. Other short files are left to
-    `_of_short_table`. In a longer file the type is in column 2 unless more than half of its values differ.
-    Everything else is an error.
+    A column with well-known types only has the types. Else, if column 1 has far fewer different values than
+    column 2 and they look like types, the type is in column 1. For other short files see `_of_short_table`.
+    In a longer file the type is in column 2 unless more than half of its values differ. Everything else is an
+    error.
     """
     cells = [(row[0].strip(), row[1].strip()) for row in rows]
-    # A line with an empty cell is broken: the reader reports it, and the guess leaves it out.
+    # A line with an empty cell is broken: the reader reports it, and detection skips it.
     full = [row for row in cells if all(row)]
     first, second = map(list, zip(*(full or cells), strict=True))
     one, two = len(set(first)), len(set(second))
@@ -96,12 +96,12 @@ def _which_column(rows: list[list[str]], block: Block) -> str:
 
 
 def _of_short_table(first: list[str], second: list[str]) -> str | None:
-    """The format of a table of few lines, from its two columns; None if it cannot be told.
+    """The format of a table of few lines, from its two columns; None if it cannot be determined.
 
-    Three signs mark the column of the types: it has fewer different values than the other column, it alone
-    is all capitals, it alone has a well-known type. The majority of the signs decides. `autoner` needs the
-    first of them, because capitals in column 1 are often acronyms. Without any sign the format is `tsv` if
-    column 2 has single words only and column 1 has not.
+    Three criteria for the column of the types: it has fewer different values than the other column, it alone
+    is all capitals, it alone has a well-known type. The majority decides. `autoner` requires the first of
+    them, because capitals in column 1 are often acronyms. If no criterion holds, the format is `tsv` if
+    column 2 has single words only and column 1 does not.
 
     >>> _of_short_table(["Ada", "Bo"], ["Cat", "Cat"]), _of_short_table(["Cat", "Cat"], ["Ada", "Bo"])
     ('tsv', 'autoner')

@@ -1,4 +1,4 @@
-"""Dictionaries that a program has in memory, written to a file that the other readers take."""
+"""Dictionaries in memory, written to a file for the other readers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = "names.jsonl"
 
 
 def is_in_memory(names: Any) -> bool:
-    """Whether `names` are the names themselves, and not paths of dictionaries.
+    """Whether `names` are names, not paths of dictionaries.
 
     >>> is_in_memory({"Oslo": "LOC"}), is_in_memory([("Oslo", "LOC")]), is_in_memory(["a.tsv", "b.tsv"])
     (True, True, False)
@@ -25,14 +25,14 @@ def is_in_memory(names: Any) -> bool:
 
 
 def write_names(names: Any, folder: Path) -> Path:
-    """Writes names with their types to a dictionary in `folder`; gives its path.
+    """Write names with their types to a dictionary in `folder`, and return its path.
 
     Args:
         names: `{"Oslo": "LOC"}`, `{"LOC": ["Oslo", "Bergen"]}`, pairs of name and type, records or a data
             frame with a column for each, or a Series of types with the names as its index.
 
     Raises:
-        DataError: for what is not a name with a type, with its position.
+        DataError: an entry is not a name with a type; the message has its position.
     """
     path = folder / FILE
     number = -1

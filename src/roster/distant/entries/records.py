@@ -1,4 +1,4 @@
-"""Dictionaries of records whose fields have names: CSV with a header, and JSON lines."""
+"""Dictionaries of records with named fields: CSV with a header, and JSON lines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 def read_csv(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[EntryBatch]:
-    """CSV with a first line that names the columns; cells in quotes may hold commas, quotes and line ends."""
+    """CSV with a header; quoted cells may have commas, quotes and line ends."""
     return gather(_csv_entries(blocks, path, broken))
 
 
 def delimiter_of(line: str) -> str | None:
-    """What stands between the names of columns in `line`, or None if it names no name and type.
+    """The delimiter of the column names in `line`; None if it has no name and type.
 
     >>> delimiter_of('id;"Name";type'), delimiter_of("Name, type"), delimiter_of("Oslo, Norway")
     (';', ',', None)
@@ -72,8 +72,8 @@ def _rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The records, each with the line it begins on.
 
-    A quote that is never closed swallows what follows, up to a limit. So after a broken record reading goes
-    on with the second line of what it took.
+    A quote that is not closed takes the lines after it, up to a limit. So after a broken record reading
+    continues at its second line.
     """
     again: deque[tuple[int, str]] = deque()
     taken: list[tuple[int, str]] = []
@@ -104,7 +104,7 @@ def _rows(
 
 
 def _csv_problem(error: str, *, several_lines: bool) -> str:
-    """The words of the csv module, in ours."""
+    """Error messages for those of the csv module."""
     if several_lines or "end of data" in error:
         return "a quote that opens on this line is not closed"
     if "expected after" in error:
@@ -115,7 +115,7 @@ def _csv_problem(error: str, *, several_lines: bool) -> str:
 
 
 def read_jsonl(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterator[EntryBatch]:
-    """A JSON object on each line, with a name and a type or a list of types; other keys are not read."""
+    """A JSON object on each line, with a name and a type or a list of types; other keys are ignored."""
     return gather(_json_entries(blocks, path, broken))
 
 
@@ -135,7 +135,7 @@ def _json_entries(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterat
 
 
 def _json_entry(line: str) -> tuple[str, list[str]]:
-    """The name and the types; a ValueError says in words what is wrong with the line."""
+    """The name and the types; a ValueError has the error message for the line."""
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:

@@ -1,7 +1,7 @@
 """Dictionaries of one entry on a line: columns between tabs, or phrases alone.
 
-A block whose lines all have the same number of columns is cut in one piece, a few operations for thousands of
-lines. Any other block is read line by line, which finds what is wrong and where.
+A block whose lines all have the same number of columns is split at once, with a few operations for thousands
+of lines. Any other block is read line by line, so that errors have their line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from roster.errors import DataError
 
 TSV = Columns(surface=0, kind=1)
 AUTONER = Columns(surface=1, kind=0)
-MOST_TYPES = 2_000  # no set of types is larger; a column of names soon is
+MOST_TYPES = 2_000  # more than any set of types has, fewer than a column of names
 
 _NOT_SEPARATORS = bytes(set(range(256)) - set(b"\t\n"))
 
@@ -26,8 +26,8 @@ def read_table(
 ) -> Iterator[EntryBatch]:
     """`name<TAB>type`, or `type[,type]<TAB>name` for AutoNER; a first line may name the columns instead.
 
-    Where neither the user nor a header said which column holds the type (`guessed`), a column of too many
-    types is an error: it is likely that of the names.
+    If neither the user nor a header gave the column of the type (`guessed`), too many types are an error,
+    because the column probably has the names.
     """
     columns, kinds = AUTONER if autoner else TSV, Kinds()
     types: set[str] | None = set() if guessed else None
@@ -48,14 +48,14 @@ def read_table(
 
 
 def header(block: Block) -> tuple[Columns | None, int]:
-    """The columns that the first line of `block` names, if it does, and where the line ends."""
+    """The columns in the header of `block`, if it has one, and the end of that line."""
     end = block.raw.find(b"\n") + 1
     cells = block.raw[:end].decode("utf-8", errors="replace").split("\t")
     return find_columns(tuple(cells)), end
 
 
 def _cut(block: Block, columns: Columns, kinds: Kinds, *, commas: bool) -> EntryBatch | None:
-    """All entries of a block in which every line has the same columns and none is empty; None for another."""
+    """All entries of a block if its lines have the same columns, none of them empty; else None."""
     text = block.text()
     if not text:
         return None

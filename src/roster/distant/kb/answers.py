@@ -1,4 +1,4 @@
-"""What an endpoint's answer means: rows, a failure that may pass, or an error for the user."""
+"""The answers of a SPARQL endpoint: rows, a transient failure, or an error for the user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from roster.errors import RosterError
 ACCEPT = "application/sparql-results+json"
 JSON_TYPES = {ACCEPT, "application/json"}
 PASSING = {408, 429, 500, 502, 503, 504}
-"""Statuses that often pass by themselves. Every other status above 299 is an error at once."""
+"""Transient HTTP statuses. Every other status above 299 is an error at once."""
 
 TIME_LIMIT = re.compile(
     r"TimeoutException"  # Blazegraph (Wikidata), GraphDB
@@ -26,27 +26,27 @@ TIME_LIMIT = re.compile(
     re.IGNORECASE,
 )
 TAIL = 20_000
-"""Where a server that ran out of time in mid-answer leaves its stack trace, in characters from the end."""
+"""Characters at the end of an answer in which the stack trace of a time-out is searched."""
 SHOWN = 300
 
 
 class QueryTooHeavy(RosterError):  # noqa: N818 - named for what it says, as its kinds below are
-    """The endpoint did not answer this query, but may well answer a smaller one."""
+    """The endpoint did not answer this query; a smaller one may succeed."""
 
 
 class QueryTimeout(QueryTooHeavy):
-    """The query took longer than the endpoint, or we, allow."""
+    """The query exceeded the time limit of the endpoint or of the client."""
 
 
 class AnswerTooLarge(QueryTooHeavy):
-    """The answer is larger than we hold in memory."""
+    """The answer exceeds the limit of bytes."""
 
 
 class TransientError(Exception):
-    """A failure that may pass, so that the same query is worth another try.
+    """A transient failure: the same query is retried.
 
-    `wait` is how many seconds the server asked for, if it did. `slow` says that time ran out somewhere, so
-    that a smaller query may fare better.
+    `wait` is the number of seconds that the server asked for, or None. `slow` is True after a time-out, where
+    a smaller query may succeed.
     """
 
     def __init__(self, what: str, *, wait: float | None = None, slow: bool = False):
@@ -56,7 +56,7 @@ class TransientError(Exception):
 
 
 class DeadlineError(TransientError):
-    """We hung up, because the answer was not complete in time."""
+    """The client closed the connection, because the answer was not complete in time."""
 
     def __init__(self, seconds: float):
         super().__init__(f"no complete answer within {seconds:g} s", slow=True)
@@ -79,7 +79,7 @@ def rows_of(answer: Answer, query: str, now: datetime | None = None) -> list[Row
     if answer.status != 200:
         raise refusal(answer, query, now or datetime.now(UTC))
     if answer.headers.get("x-sql-state") == "S1TAT":
-        # Virtuoso gives what it has found when its time is up, as a valid answer with this header.
+        # After a time-out Virtuoso sends the rows found so far as a valid answer with this header.
         raise QueryTimeout("the query ran into the endpoint's time limit, and only a part was answered")
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in JSON_TYPES:
@@ -97,8 +97,8 @@ def rows_of(answer: Answer, query: str, now: datetime | None = None) -> list[Row
 
 
 def refusal(answer: Answer, query: str, now: datetime) -> Exception:
-    """What to raise for a status that is not 200."""
-    # Blazegraph repeats the whole query before it says what is wrong with it.
+    """The error for a status other than 200."""
+    # Blazegraph repeats the whole query before the error message.
     said = answer.body.decode("utf-8", errors="replace").replace(query, "[the query]")
     what = f"status {answer.status}: {shown(said)}"
     if answer.status in PASSING:
@@ -179,7 +179,7 @@ def row_of(binding: Any, known: set[str]) -> Row:
 
 
 def shown(text: str | bytes) -> str:
-    """The first bit of what a server said, on one line."""
+    """The beginning of a server's message, on one line."""
     if isinstance(text, bytes):
         text = text[: 4 * SHOWN].decode("utf-8", errors="replace")
     words = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * SHOWN]).split())

@@ -1,4 +1,4 @@
-"""What the embedded store and a SPARQL endpoint have in common: they answer the same queries."""
+"""The interface of the embedded store and of a SPARQL endpoint."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Backend(Protocol):
     """Answers SPARQL SELECT queries; a `with` block closes it."""
 
     name: str
-    """What users call it: the path of a store or the address of an endpoint."""
+    """For messages: the path of a store or the address of an endpoint."""
 
     def select(self, query: str) -> Iterator[Row]:
-        """The solutions, streamed where the backend can. Raises `RosterError` when anything goes wrong."""
+        """The solutions, streamed where the backend can. Raises `RosterError` if the query fails."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -1,4 +1,4 @@
-"""Queries about many items, in batches that shrink when the endpoint cannot take them."""
+"""Queries about many items, in batches that are halved where the endpoint fails."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def select_batched(
 ) -> Iterator[Row]:
     """The rows of `make_query(...)` over all items, `batch` items to a query.
 
-    A batch that is too heavy is halved, down to one item, and the smaller size is kept from there on: what
-    was too much once mostly is again, and each try costs the endpoint's whole time limit. An item that is too
-    heavy alone raises. No row of a batch is given before the batch is answered in full.
+    A batch that fails is halved, down to one item. The smaller size is kept, because each failure costs the
+    whole time limit of the endpoint. An item that fails alone raises the error. The rows of a batch are
+    yielded after the whole batch is answered.
     """
     if batch < 1:
         raise ConfigError(f"batch: at least 1 item, not {batch}")

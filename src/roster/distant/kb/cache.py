@@ -1,9 +1,9 @@
-"""Answers kept on disk, so that a run that was interrupted does not ask again what it was told.
+"""A cache of answers on disk, so that an interrupted run does not repeat its queries.
 
-One small file for each answer, put in place by a rename. Compared with a database this needs no locks, so any
-number of processes may share a folder, on network file systems too (where SQLite's write-ahead log does not
-work); a process killed at any moment leaves whole entries only; and damage costs one answer, not the cache.
-There are as many files as requests were made: thousands, not millions.
+One small file for each answer, renamed into place. Unlike a database this needs no locks, so any number of
+processes can share a folder, also on network file systems (where SQLite's write-ahead log does not work). A
+process that is killed leaves complete entries only, and a damaged file costs one answer. There is one file
+for each request: thousands, not millions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from roster.files import atomic
 class AnswerCache:
     """A folder of answers. `max_age` in seconds: older answers are not served; None serves all.
 
-    A file is gzip, whose checksum tells damage: a line of JSON that says what was asked and when (in seconds
+    A file is gzip, whose checksum detects damage: a line of JSON with the query and its time (in seconds
     since 1970), then the answer as the server sent it.
     """
 
@@ -37,7 +37,7 @@ class AnswerCache:
         self._folder, self._max_age, self._log = folder, max_age, log
 
     def path(self, *asked: str) -> Path:
-        """The file for what was asked (address, query and whatever else the answer depends on)."""
+        """The file for a request (address, query and all else that the answer depends on)."""
         return self._folder / f"{hashlib.sha256(json.dumps(asked).encode()).hexdigest()}.gz"
 
     def get(self, *asked: str) -> bytes | None:
@@ -65,7 +65,7 @@ class AnswerCache:
             file.write(gzip.compress(head + b"\n" + body, compresslevel=6))
 
     def set_aside(self, why: str, *asked: str) -> None:
-        """Renames a damaged entry: it is not served again, and somebody can have a look at it."""
+        """Rename a damaged entry, so that it is not served again but can be inspected."""
         path = self.path(*asked)
         aside = path.with_suffix(".damaged")
         with suppress(FileNotFoundError):  # another process was faster

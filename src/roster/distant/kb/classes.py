@@ -1,4 +1,4 @@
-"""Which classes of a knowledge base make an entity type, and how the knowledge base writes its facts.
+"""Class maps: the classes of each entity type, and the properties of the knowledge base.
 
 A class map is a TOML file; `classes.toml` holds two for Wikidata. Everything but `types` may be left out:
 
@@ -57,7 +57,7 @@ LANGUAGE = re.compile(r"([A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*)?")
 
 
 def is_iri(text: str) -> bool:
-    """Whether this can stand between < and > in a query; the names of blank nodes cannot.
+    """Whether a text can be written between < and > in a query; names of blank nodes cannot.
 
     >>> is_iri("http://www.wikidata.org/entity/Q5"), is_iri("_:b0"), is_iri("http://a/> . <")
     (True, False, False)
@@ -67,7 +67,7 @@ def is_iri(text: str) -> bool:
 
 @dataclass(frozen=True)
 class EntityType:
-    """A type with the classes whose instances it is, and those whose instances it is not (as IRIs)."""
+    """A type, the classes whose instances have it, and those whose instances do not (as IRIs)."""
 
     name: str
     classes: tuple[str, ...]
@@ -102,9 +102,9 @@ class ClassMap:
     def type_of(self, steps: Mapping[str, int]) -> str | None:
         """The one type of an item, from its classes and all their super-classes.
 
-        `steps` says how many subclass steps each of them is away from the item's own classes. The type whose
-        class is nearest wins, as the most specific; among equally near ones the type that comes first in the
-        file. So where two types share sub-classes, it is enough to name those that matter in the file.
+        `steps` has the number of subclass steps from the item's own classes to each of them. The type with
+        the nearest class is chosen, as the most specific; of several at the same distance, the first in the
+        file.
 
         >>> vocabulary = RdfVocabulary("i", "s", ("l",), ("a",), ("en",))
         >>> places = EntityType("LOC", ("place", "museum"))
@@ -129,7 +129,7 @@ class ClassMap:
         return tuple(dict.fromkeys(c for kind in self.types for c in kind.classes))
 
     def short(self, iri: str) -> str:
-        """The IRI as people write it: the shortest of the prefixes' forms, or itself."""
+        """The shortest prefixed form of an IRI, or the IRI itself."""
         known = [
             f"{prefix}:{iri[len(base) :]}" if prefix else iri[len(base) :]
             for prefix, base in self.prefixes

@@ -1,7 +1,7 @@
 """Dumps of a knowledge base, read as a stream of triples: RDF in its usual formats, and Wikidata's JSON.
 
-Of an RDF dump only the facts that a look-up needs are kept, unless all are wanted. Wikidata's JSON gives what
-its RDF says in "truthy" form: the statements of preferred rank, or where there are none those of normal rank.
+Of an RDF dump only the facts that a look-up needs are kept, unless `keep_all` is set. Wikidata's JSON gives
+the same triples as its "truthy" RDF: the statements of preferred rank, or else those of normal rank.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def oxigraph() -> Any:
 
 
 class Dump:
-    """One file of a dump; its name says its format."""
+    """One file of a dump; its name determines the format."""
 
     def __init__(self, path: str | PathLike[str], vocabulary: RdfVocabulary, *, keep_all: bool = False):
         self.path = Path(path)
@@ -59,13 +59,13 @@ class Dump:
         self._kind = Path(name.removesuffix(self._packed)).suffix
         if self._kind not in (*RDF, *JSON):
             raise DataError(f"not a format we read; the name must end in one of {FORMATS}", path=self.path)
-        with opened(self.path) as file:  # so that what cannot be read fails before anything else is
+        with opened(self.path) as file:  # so that an unreadable file fails before another is read
             self.size = file.seek(0, io.SEEK_END)
 
     def quads(self, report: Report, advance: Advance = lambda mib: None) -> Iterator[Any]:
         """Triples (as quads of the default graph); broken ones go to `report`, which may raise.
 
-        `advance` is told how many more MiB of the file were read.
+        `advance` is called with the number of MiB read since the last call.
         """
         read = self._json if self._kind in JSON else self._rdf
         with opened(self.path) as raw, self._failures():
@@ -84,7 +84,7 @@ class Dump:
         except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError) as error:
             raise DataError(f"the compressed file is cut or damaged: {error}", path=self.path) from error
         except OSError as error:
-            if self._packed and error.errno is None:  # bz2's way to say the same
+            if self._packed and error.errno is None:  # raised by bz2 for the same reason
                 raise DataError(f"the compressed file is cut or damaged: {error}", path=self.path) from error
             raise
 
@@ -97,8 +97,8 @@ class Dump:
                 yield ox.Quad(quad.subject, quad.predicate, quad.object)
 
     def _lines(self, file: IO[bytes], report: Report) -> Iterator[Any]:
-        """A statement a line. We go on after a broken line ourselves: the parser would look for the end of an
-        open quotation mark, and take good lines with it."""
+        """One statement a line. After a broken line, parsing resumes at the next one: the parser itself would
+        search for the end of an open quotation mark, and skip valid lines."""
         ox = oxigraph()
         form, before = ox.RdfFormat.from_extension(RDF[self._kind]), 0
         while block := file.read(BLOCK):
@@ -116,7 +116,7 @@ class Dump:
             before += block.count(b"\n")
 
     def _statements(self, file: IO[bytes], report: Report) -> Iterator[Any]:
-        """Statements that run over lines; the parser itself finds where the next one begins."""
+        """Statements over several lines; the parser finds the next statement after an error."""
         ox = oxigraph()
         parser, last = ox.parse(file, format=ox.RdfFormat.from_extension(RDF[self._kind])), None
         while True:
@@ -127,7 +127,7 @@ class Dump:
                 broken = DataError(_reason(error), path=self.path, line=error.lineno)
                 if RDF[self._kind] == "rdf":  # XML: nothing after the error can be trusted
                     raise broken from error
-                if error.lineno != last:  # the parser may stumble twice over the same line
+                if error.lineno != last:  # the parser may report the same line twice
                     report(broken)
                 last = error.lineno
 
@@ -143,13 +143,13 @@ class Dump:
                     value.language in languages
                     and (value.language is not None or value.datatype.value == XSD_STRING)
                 )
-            # Blank nodes say that there is a class, but not which.
+            # A blank node as a class has no identity.
             return predicate in relations and isinstance(value, ox.NamedNode)
 
         return needed
 
     def _json(self, file: IO[bytes], report: Report) -> Iterator[Any]:
-        """One entity a line, with or without the brackets and commas of an array around them."""
+        """One entity a line, with or without the brackets and commas of an array."""
         ox = oxigraph()
         vocabulary = self._vocabulary
         relations = [
@@ -170,7 +170,7 @@ class Dump:
                                     path=self.path, line=number)  # fmt: skip
                 entity = json.loads(line)
                 if not ITEM.fullmatch(entity["id"]):
-                    continue  # properties and lexemes name nothing
+                    continue  # a property or a lexeme
                 item = ox.NamedNode(WIKIDATA + entity["id"])
                 quads = [
                     ox.Quad(item, relation, ox.NamedNode(WIKIDATA + value))
@@ -185,7 +185,7 @@ class Dump:
                         quads.append(ox.Quad(item, label, ox.Literal(labels[language]["value"], **tag)))
                     for other in aliases.get(language, ()):
                         quads.append(ox.Quad(item, alias, ox.Literal(other["value"], **tag)))
-            except ValueError as error:  # JSON, UTF-8, half of a surrogate pair, an identifier that is none
+            except ValueError as error:  # JSON, UTF-8, half of a surrogate pair, an invalid identifier
                 report(DataError(f"not an entity of Wikidata: {error}", path=self.path, line=number))
             except (KeyError, TypeError, AttributeError) as error:
                 what = f"{type(error).__name__} {error}"
@@ -195,7 +195,7 @@ class Dump:
 
 
 def _reason(error: SyntaxError) -> str:
-    """The parser's words without the place, which we name ourselves."""
+    """The message of the parser without the position, which the caller adds."""
     return re.sub(r"^Parser error .*?: ", "", error.msg) or "syntax error"
 
 
@@ -205,7 +205,7 @@ def _truthy(claims: dict[str, Any], p: str) -> list[str]:
     best = "normal"
     for claim in claims.get(p, ()):
         rank, snak = claim.get("rank", "normal"), claim["mainsnak"]
-        if rank == "preferred":  # even one that says "unknown": it silences the normal ones
+        if rank == "preferred":  # also one with an unknown value: it replaces the normal ones
             best = rank
         if snak["snaktype"] == "value":
             value = snak["datavalue"]["value"]
@@ -217,7 +217,7 @@ def _truthy(claims: dict[str, Any], p: str) -> list[str]:
 
 
 class _Counted(io.RawIOBase):
-    """A file that tells how much of it was read, in whole MiB."""
+    """A file that reports how much of it was read, in whole MiB."""
 
     def __init__(self, raw: BinaryIO, advance: Advance):
         self._raw, self._advance, self._read = raw, advance, 0

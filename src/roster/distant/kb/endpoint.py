@@ -1,4 +1,4 @@
-"""A SPARQL endpoint over HTTP, asked politely and persistently."""
+"""A SPARQL endpoint over HTTP, with retries and a cache."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ USER_AGENT = f"roster-ner/{__version__} (distant labels for named-entity recogni
 FIRST_WAIT = 1.0
 """Seconds before the first retry; each further one waits about twice as long."""
 LATE_TRIES = 2
-"""How often we let a query run into our own deadline. Once may be an accident; after the second time more of
-the same would only load the endpoint with work that nobody waits for."""
+"""Number of times that a query may exceed our own deadline: more retries would load the endpoint with queries
+whose answers are not read."""
 
 
 class Endpoint:
     """Answers SELECT queries by asking a server that speaks the SPARQL 1.1 Protocol.
 
-    Failures that may pass (connections, time-outs, statuses such as 429 and 503, cut answers) are retried
-    after growing, jittered waits, or after as long as the server asks. A query that runs into the endpoint's
-    time limit raises `QueryTimeout` at once, since the same query would again. Answers are kept in `cache`.
+    Transient failures (connections, time-outs, statuses such as 429 and 503, truncated answers) are retried
+    with exponential backoff and jitter, or after the time that the server asks for. A query that exceeds the
+    endpoint's time limit raises `QueryTimeout` at once, because a retry would, too. Answers are kept in
+    `cache`.
 
-    There is one request at a time, from however many threads. `name` leaves out a password in the address.
+    There is one request at a time, whatever the number of threads. `name` is the address without a password.
     """
 
     def __init__(
@@ -55,15 +56,15 @@ class Endpoint:
     ):
         """Nothing is sent yet.
 
-        `timeout`: seconds for one request, from the look-up of the host to the last byte of the answer. More
-        than the endpoint's own limit (Wikidata: 60), or we hang up just before it tells us.
-        `retries`: how often a failed request is repeated.
+        `timeout`: seconds for one request, from the look-up of the host to the last byte of the answer;
+        should be more than the endpoint's own limit (Wikidata: 60), or its error message is not received.
+        `retries`: number of retries of a failed request.
         `max_wait`: the longest wait in seconds before a retry; a server that asks for more is an error.
         `interval`: seconds to leave between the end of a request and the next one.
         `max_bytes`: the largest answer taken, after decompression.
-        `cache`, `max_age`: a folder for answers, and for how many seconds they are good (None: for ever).
-        `user_agent`: some endpoints (Wikidata) want a way to reach you in it.
-        `seed`: of the jitter.
+        `cache`, `max_age`: a folder for answers, and the seconds for which they are valid (None: for ever).
+        `user_agent`: some endpoints (Wikidata) require contact information in it.
+        `seed`: seed of the jitter.
         """
         self.name = address(url)
         least = {"retries": retries, "max_wait": max_wait, "interval": interval, "max_age": max_age or 0}
@@ -84,7 +85,7 @@ class Endpoint:
         self._last = -math.inf
 
     def select(self, query: str) -> Iterator[Row]:
-        """The solutions, once the whole answer is there: a part of an answer is never given."""
+        """The solutions; they are returned after the whole answer has arrived."""
         try:
             query.encode()
         except UnicodeEncodeError as error:
@@ -120,7 +121,7 @@ class Endpoint:
             return None
 
     def _asked(self, query: str) -> tuple[bytes, list[Row]]:
-        """The answer as it was sent, and its rows, with as many tries as it takes or is allowed."""
+        """The answer as it was sent, and its rows; with retries."""
         late = 0
         for attempt in range(self._retries + 1):
             try:
@@ -163,15 +164,18 @@ class Endpoint:
 
 
 def backoff(attempt: int, most: float, draw: random.Random) -> float:
-    """Seconds before retry number `attempt`, counted from 0: doubled each time, and at most `most`.
+    """Seconds before retry number `attempt`, counted from 0: doubled each time, at most `most`.
 
-    A random part of up to a half is taken off, so that clients turned away together do not return together.
+    A random share of up to a half is subtracted, so that clients that failed together do not retry together.
     """
     return float(min(most, FIRST_WAIT * 2.0 ** min(attempt, 60)) * draw.uniform(0.5, 1.0))
 
 
 def address(url: str) -> str:
-    """The address without user and password, or a `ConfigError` if it is none.
+    """The address without user and password.
+
+    Raises:
+        ConfigError: it is not the address of an endpoint.
 
     >>> address("https://ada:secret@example.org:8080/sparql")
     'https://example.org:8080/sparql'

@@ -1,12 +1,11 @@
 """All names of all instances of a class map, as a dictionary: `surface<TAB>type<TAB>item`.
 
-Public endpoints stop a query after a minute or so. So the work is a list of pages, each a few queries that
-are quick on their own: small classes together, a large class in parts. Finished pages are kept in a work file
-beside the output; the same command goes on from there after an end of any kind, and the output appears
-when the last page is in.
+Public endpoints stop a query after about a minute. So the extraction is divided into pages of a few quick
+queries: several small classes, or a part of a large one. Finished pages are kept in a work file beside the
+output; after an interruption the same command resumes there. The output is written after the last page.
 
-An item of several classes belongs to the page of the first of them, and is passed over on the others: so no
-line is written twice, without remembering every line.
+An item of several classes belongs to the page of the first of them and is skipped on the others, so that no
+line is written twice.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from roster.progress import bar
 PAGE = 10_000
 HEADER = "surface\ttype\titem\n"
 DONE = b"#done\n"
-"""Ends a finished page in the work file. It has no tab, so no line of a page can be it."""
+"""Marks the end of a page in the work file. It has no tab, unlike the lines of a page."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class Extracted:
     names: int
     pages: int
     resumed: int
-    """Pages that an earlier run had finished."""
+    """Number of pages finished by an earlier run."""
 
 
 def extract(
@@ -60,7 +59,7 @@ def extract(
     page: int = PAGE,
     batch: int = BATCH,
 ) -> Extracted:
-    """Write the dictionary `output` (compressed if it ends in .gz), going on where an earlier run ended.
+    """Write the dictionary `output` (compressed if it ends in .gz), resuming where an earlier run ended.
 
     Args:
         backend: the store or endpoint.
@@ -112,7 +111,7 @@ def plan(backend: Backend, classes: ClassMap, *, page: int = PAGE, batch: int = 
 
 
 def _below(backend: Backend, classes: ClassMap, batch: int) -> list[str]:
-    """The classes of the map and everything below them, level by level; cycles end at what was seen."""
+    """The classes of the map and everything below them, level by level; classes seen before end cycles."""
     seen = dict.fromkeys(classes.roots)
     level = list(seen)
     with bar(description="classes", unit="class") as progress:
@@ -130,7 +129,7 @@ def _below(backend: Backend, classes: ClassMap, batch: int) -> list[str]:
 def _sizes(
     backend: Backend, classes: Sequence[str], vocabulary: RdfVocabulary, batch: int
 ) -> Iterator[tuple[str, int]]:
-    """The classes that have instances, in the order given, with how many."""
+    """The classes that have instances, in the order given, with the number of instances."""
     types = {
         row["class"]: int(row["count"])
         for row in select_batched(
@@ -142,7 +141,7 @@ def _sizes(
 
 
 class _Reader:
-    """Reads pages. `order` says which class of an item comes first, and so which page it belongs to."""
+    """Reads pages. The first class of an item in `order` determines its page."""
 
     def __init__(self, backend: Backend, classes: ClassMap, pages: Sequence[Page], size: int, batch: int):
         self._backend, self._classes, self._size, self._batch = backend, classes, size, batch
@@ -195,7 +194,7 @@ class _Work:
         self.finished = 0
 
     def pages(self, make: Callable[[], list[Page]]) -> list[Page]:
-        """The plan of the earlier run, whose unfinished page is cut off; or a new one."""
+        """The plan of an earlier run, whose unfinished page is removed, or a new one."""
         first = self._file.readline()
         if not first.endswith(b"\n"):  # new, or killed while the plan was written
             pages = make()
@@ -237,7 +236,7 @@ class _Work:
             raise RosterError(f"cannot write {self._path}: {error.strerror}") from error
 
     def publish(self, output: Path) -> int:
-        """The lines of all pages as the dictionary; then the work file is no longer needed."""
+        """Write the lines of all pages as the dictionary."""
         self._file.seek(0)
         self._file.readline()
         names = 0
@@ -261,7 +260,7 @@ def _packed(plain: IO[bytes], output: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _work_file(output: Path, settings: str) -> Iterator[_Work]:
-    """The work file beside `output`, held by one process at a time; removed when the output is there."""
+    """The work file beside `output`, locked by one process; removed after the output is written."""
     path = output.with_name(f"{output.name}.work")
     guard = output.with_name(f"{path.name}.lock")
     try:
@@ -276,6 +275,6 @@ def _work_file(output: Path, settings: str) -> Iterator[_Work]:
             file.close()
             path.unlink()
         finally:
-            with suppress(OSError):  # some systems remove it at the release, and not before
+            with suppress(OSError):  # some systems remove it when the lock is released
                 guard.unlink()
             held.release()

@@ -1,11 +1,10 @@
-"""The types a knowledge base gives to names: items with that label or alias, and what they are instances of.
+"""Types of names from a knowledge base: items with the name as label or alias, and their classes.
 
-This is `?item wdt:P31/wdt:P279* ?class`, asked in two parts. First the items and their direct classes, for a
-batch of names at once. Then the super-classes of those classes, level by level, each class once in a run:
-names by the thousand share a few hundred classes, and what lies above them is soon known. Asking for the
-path per name repeats that walk for every item, and asking for all sub-classes of the class map at the start
-fetches a tree of which few names need more than a twig (under "organization" Wikidata has tens of
-thousands of classes). Walking with a set of what was seen, cycles of P279 end by themselves.
+This is `?item wdt:P31/wdt:P279* ?class` in two steps: the items and their direct classes, for a batch of
+names at once; then the super-classes of these classes, level by level, each class once in a run, because
+thousands of names share a few hundred classes. The path in one query would be evaluated again for every item.
+All sub-classes of the class map would be far more than the names need ("organization" has tens of thousands
+in Wikidata). Classes seen before are not asked for again, which also ends cycles of P279.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from roster.distant.kb.store import Store
 from roster.progress import bar
 
 BATCH = 200
-"""Names in a query. With two languages and two properties that is some 80 kB of SPARQL."""
+"""Names in a query; about 80 kB of SPARQL with two languages and two properties."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ def open_backend(name: str | PathLike[str], **endpoint_options: Any) -> Backend:
 
 
 class Taxonomy:
-    """The part of the class tree above the classes met so far."""
+    """The super-classes of the classes seen so far."""
 
     def __init__(self, backend: Backend, classes: ClassMap, *, batch: int = BATCH):
         self._backend, self._classes, self._batch = backend, classes, batch
@@ -53,7 +52,7 @@ class Taxonomy:
         self._types: dict[frozenset[str], str] = {}
 
     def learn(self, classes: Iterable[str]) -> None:
-        """Ask for everything above these classes that is not known yet."""
+        """Query the super-classes of these classes, those known before left out."""
         level = {c for c in classes if is_iri(c)} - self._parents.keys()
         while level:
             asked = sorted(level)
@@ -69,7 +68,7 @@ class Taxonomy:
             level = {p for c in asked for p in self._parents[c] if is_iri(p)} - self._parents.keys()
 
     def steps(self, classes: Iterable[str]) -> dict[str, int]:
-        """Each class at or above the given ones, with the fewest subclass steps to it."""
+        """The given classes and their super-classes, with the smallest number of subclass steps to each."""
         away = dict.fromkeys(classes, 0)
         level, distance = list(away), 0
         while level:
@@ -80,7 +79,7 @@ class Taxonomy:
         return away
 
     def type_of(self, classes: Iterable[str]) -> str:
-        """The type of an item with these classes, all learnt before; empty if it has none."""
+        """The type of an item with these classes (given to `learn` before); empty if it has none."""
         key = frozenset(classes)
         if key not in self._types:
             self._types[key] = self._classes.type_of(self.steps(key)) or ""
@@ -97,8 +96,8 @@ def types_of(
 ) -> dict[str, tuple[Hit, ...]]:
     """Each name with a hit for every item that has it and a type; names without one have ().
 
-    Names are asked exactly as given; with `case_variants` those without a hit are asked again in other case.
-    Hits by label come before those by alias, then they are in the order of the types and of the items.
+    Names are looked up as given; with `case_variants`, those without a hit also in other cases. Hits are
+    sorted: those by label before those by alias, then by type and by item.
     """
     hits_by_name = items_of(backend, names, classes, batch=batch, case_variants=case_variants)
     return {name: tuple(hit for hit in hits if hit.type) for name, hits in hits_by_name.items()}
@@ -132,7 +131,7 @@ def variants(name: str) -> tuple[str, ...]:
     >>> variants("NEW YORK"), variants("iPhone")
     (('New York', 'New york', 'new york'), ('Iphone', 'IPHONE', 'iphone'))
     """
-    # str.title would make "O'Hara'S": here only spaces begin a word.
+    # Not str.title, which gives "O'Hara'S".
     words = " ".join(word[:1].upper() + word[1:].lower() for word in name.split(" "))
     sentence = name[:1].upper() + name[1:].lower()
     return tuple(v for v in dict.fromkeys((words, sentence, name.upper(), name.lower())) if v != name)
@@ -163,7 +162,7 @@ def _asked(
 
 
 def _ordered(hits: Iterable[Hit], classes: ClassMap) -> tuple[Hit, ...]:
-    """Each item once, by its label if it has the name so, in an order that does not depend on the backend."""
+    """Each item once, by its label if the name is its label; sorted, whatever the order of the backend."""
     place = {kind.name: n for n, kind in enumerate(classes.types)}
 
     def rank(hit: Hit) -> tuple[bool, int, int, str]:

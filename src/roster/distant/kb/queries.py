@@ -1,8 +1,8 @@
-"""Every question we put to a knowledge base, as SPARQL 1.1 that any endpoint and the embedded store answer.
+"""All queries, in SPARQL 1.1 that endpoints and the embedded store support.
 
-They are all plain joins from a list of known terms (`VALUES`), which every engine answers by index look-ups,
-in time that depends on the list and not on the knowledge base. Class trees are walked level by level
-with these rather than with `P279*`, which some engines evaluate for the whole tree and some refuse.
+All are joins from a list of known terms (`VALUES`), which engines evaluate by index look-ups: the time
+depends on the list, not on the size of the knowledge base. Class trees are traversed level by level, not with
+`P279*`, which some engines evaluate for the whole tree and others refuse.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def iri(text: str) -> str:
 
 
 def can_be_asked(name: str) -> bool:
-    """False for half of a surrogate pair, which no query can carry, and no knowledge base holds."""
+    """False for half of a surrogate pair, which cannot be encoded in a query."""
     return not any("\ud800" <= c <= "\udfff" for c in name)
 
 
 def items_named(names: Sequence[str], vocabulary: RdfVocabulary) -> str:
     """?item with the ?name, by the property ?via, and its ?class where it has one."""
-    # Pairs, not two lists: only so does Oxigraph look each one up (200 names: 10 ms; as lists, seconds).
+    # Pairs, not two lists: Oxigraph looks up only pairs in its index (200 names: 10 ms, as lists seconds).
     pairs = " ".join(
         f"({iri(via)} {literal(name, language)})"
         for name in names
@@ -77,8 +77,8 @@ def members(classes: Sequence[str], vocabulary: RdfVocabulary) -> str:
 def members_page(class_: str, vocabulary: RdfVocabulary, *, limit: int, offset: int) -> str:
     """A part of the direct instances of one class, in the order in which the knowledge base holds them.
 
-    Without ORDER BY: a single pattern is read from an index, so the order stays. To sort a class for every
-    page is what time limits do not allow (250,000 items in Oxigraph: 15 s sorted, 0.3 s for the last page).
+    Without ORDER BY: a single pattern is read from an index, in a fixed order. Sorting a class for every page
+    exceeds time limits (250,000 items in Oxigraph: 15 s sorted, 0.3 s for the last page unsorted).
     """
     pattern = f"?item {iri(vocabulary.instance_of)} {iri(class_)}"
     return f"SELECT ?item WHERE {{ {pattern} }} LIMIT {limit} OFFSET {offset}"

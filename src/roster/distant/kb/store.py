@@ -1,7 +1,7 @@
 """The embedded knowledge base: a folder with the facts of a dump, indexed by Oxigraph.
 
-A build streams: it holds a bounded number of triples in memory, whatever the size of the dump, and the
-folder appears only when it is whole. A store that is built is only ever read, by any number of processes.
+A build streams: the number of triples in memory is bounded, and the folder appears when it is complete. A
+finished store is read-only, for any number of processes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from roster.files import atomic_folder, write_json
 from roster.progress import bar
 
 MARK = "roster-kb.json"
-"""The file that makes a folder a store of ours, with the facts of its build."""
+"""The file that marks a folder as a store, with statistics of the build."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """What went into a store.
+    """Statistics of a build.
 
     `items` counts the changes of subject: dumps list the facts of an item together, and remembering every
     item would take memory that grows with the dump.
@@ -60,7 +60,7 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to close: a store that is only read has no lock."""
+        """Nothing to do: a read-only store has no lock."""
 
     def select(self, query: str) -> Iterator[Row]:
         try:
@@ -85,7 +85,7 @@ def _text(term: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    """Oxigraph follows its message with every token it would have taken."""
+    """The message without the list of expected tokens that Oxigraph appends."""
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return text.partition("\n")[0].partition(": expected one of")[0]
 
@@ -99,10 +99,10 @@ def build(
     skip_broken: bool = False,
     force: bool = False,
 ) -> Built:
-    """Fill the folder `output` with what `classes` asks about (or, with `keep_all`, all) from the dumps.
+    """Build a store from dumps, with the facts that `classes` needs (with `keep_all`, all facts).
 
-    A broken line raises `DataError`, or with `skip_broken` is counted. A folder at `output` is an error;
-    with `force` it is replaced at the end, if it is a store of ours.
+    A broken line raises `DataError`; with `skip_broken` it is counted. An existing `output` is an error; with
+    `force`, a store is replaced at the end.
     """
     output = Path(output)
     if output.exists() or output.is_symlink():
@@ -119,7 +119,7 @@ def build(
     ):
         try:
             store = ox.Store(str(part))
-            # One call for everything: it sorts a million triples at a time; more calls leave more to merge.
+            # One call for all files: it sorts a million triples at a time; more calls mean more merging.
             store.bulk_extend(quad for dump in dumps for quad in tally.count(dump, progress.update))
             store.optimize()
             store.flush()
@@ -142,7 +142,7 @@ def build(
 
 
 class _Tally:
-    """Counts what passes through."""
+    """Counts the triples of a build."""
 
     def __init__(self, classes: ClassMap, skip_broken: bool):
         self._label, self._alias = set(classes.vocabulary.label), set(classes.vocabulary.alias)

@@ -1,10 +1,9 @@
-"""HTTP with a deadline: a request is over when its time is up, whatever the server does.
+"""HTTP with a deadline for the whole request.
 
-The time-outs of HTTP libraries are for each read. A server that sends a byte a second, in the body or already
-in the headers, a slow look-up of the host's name or a stalled TLS handshake get past them. A coroutine can be
-cancelled at any of these points, so requests run in an event loop, in a thread of its own because the caller
-may have a loop running already, as in a notebook. httpx keeps the connection open between requests and takes
-care of compression, certificates and proxies.
+The time-outs of HTTP libraries apply to each read, and not to a server that sends a byte a second, a slow
+look-up of the host's name or a stalled TLS handshake. A coroutine can be cancelled at any of these points, so
+requests run in an event loop, in a thread of its own because the caller may have a running loop, as in a
+notebook. httpx keeps the connection open between requests and handles compression, certificates and proxies.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Transport:
-    """Posts forms to one address. Nothing is opened or imported before the first request."""
+    """Posts forms to one address. The connection is opened with the first request."""
 
     def __init__(self, url: str, *, headers: dict[str, str], timeout: float, max_bytes: int):
         self._url, self._headers = url, headers
@@ -40,7 +39,7 @@ class Transport:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # ends the request upon Ctrl-C; does nothing to one that failed
+            future.cancel()  # ends the request upon Ctrl-C; no effect on a failed one
             raise
 
     async def _post(self, form: dict[str, str]) -> Answer:
@@ -71,14 +70,14 @@ class Transport:
             import httpx
         except ImportError as error:
             raise RosterError('asking an endpoint needs httpx: pip install "roster-ner[kb]"') from error
-        # The deadline is ours. A redirect is reported, not followed: it would turn the POST into a GET.
+        # We set the deadline. A redirect is reported, not followed: it would turn the POST into a GET.
         self._client = httpx.AsyncClient(headers=self._headers, timeout=None, follow_redirects=False)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="endpoint", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Closes the connection and ends the thread; a later request opens them anew."""
+        """Close the connection and end the thread; a later request opens them again."""
         if self._loop is None or self._thread is None or self._client is None:
             return
         asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()

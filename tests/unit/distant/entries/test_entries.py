@@ -525,6 +525,17 @@ def test_utf16_in_small_blocks(
             entries(path, skip_broken=skip)
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("encoding", "known"), [("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")])
+def test_utf16_without_a_byte_order_mark(
+    encoding: str, known: str, pack: Callable[[bytes], bytes], put: Callable[..., Path]
+) -> None:
+    path = put(pack("".join(f"Łódź {i}\tLOC\r\n" for i in range(50)).encode(encoding)))
+    for read in (entries, detect_dictionary):
+        with pytest.raises(DataError, match=rf"names\.txt: it seems to be {known} .*: iconv -f {known}"):
+            read(path)
+
+
 def test_files_without_entries(put: Callable[..., Path], tmp_path: Path) -> None:
     for content in (
         "",
