@@ -133,8 +133,8 @@ def test_two_dictionaries_of_one_name(refuse: Refuse, given: Path) -> None:
     (given / "other").mkdir()
     (given / "other/names.tsv").write_text("Lima\tLOC\n", encoding="utf-8")
     both = [given / "names.tsv", given / "other/names.tsv"]
-    refuse(names=both, says=("two dictionaries are called names.tsv", "rename one"))
-    refuse(names=[both[0], both[0]], says=("two dictionaries are called names.tsv",))
+    refuse(names=both, says=("two dictionaries or patches are called names.tsv", "rename one"))
+    refuse(names=[both[0], both[0]], says=("two dictionaries or patches are called names.tsv",))
 
 
 def test_contradictions_and_repetitions_are_no_error(label: Any, given: Path, tmp_path: Path) -> None:

@@ -53,10 +53,15 @@ def report(
 
 
 def report_after_training(run: str | Path, dataset: Dataset, model: Recogniser) -> None:
-    """The page of a run that just ended. Whatever is wrong with the page, the model is there: only a
-    warning."""
-    from roster.reporting.page import write_report
+    """The page of a run that just ended; a run that was finished before keeps the one it has.
 
+    Whatever is wrong with the page, the model is there: only a warning.
+    """
+    from roster.reporting.page import FILE, write_report
+
+    if (Path(run) / FILE).exists():
+        LOGGER.info(f"the report is {Path(run) / FILE}")
+        return
     try:
         path = write_report(run, data=dataset, model=model)
     except Exception as error:

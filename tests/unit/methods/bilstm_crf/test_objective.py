@@ -183,7 +183,8 @@ def test_scores_of_the_run_are_those_of_the_saved_model(
 
 def test_the_folder(model: Path) -> None:
     assert {p.name for p in model.iterdir()} == {
-        "checksums.json", "config.json", "config.toml", "roster.safetensors", "roster.json", "words.json"
+        "README.md", "checksums.json", "config.json", "config.toml", "roster.safetensors", "roster.json",
+        "words.json",
     }  # fmt: skip
     again, words, facts = load_model(model, head_of)
     assert facts.kind == "crf"
