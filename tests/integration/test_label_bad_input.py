@@ -346,7 +346,7 @@ def test_gold_labels_of_other_sentences(refuse: Refuse, label: Any, given: Path)
 
 
 PATIENCE = 300
-"""Seconds. What goes wrong here takes hours, and a busy machine makes the seconds of the right way minutes."""
+"""Seconds. What can go wrong here takes hours; what is right takes seconds, or minutes on a busy machine."""
 EVIL = ("(a+)+$", "(a|aa)+$", "(a|a?)+b", "(.*)*c", "([a-z]+)*[0-9]")
 
 
