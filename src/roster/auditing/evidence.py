@@ -13,6 +13,7 @@ import numpy as np
 
 from roster.auditing.opinions import Opinions
 from roster.corpus.dataset import PROVENANCE, Dataset, Part
+from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
 from roster.errors import RunError
 from roster.training.finished import FinishedRun, members
@@ -117,7 +118,21 @@ def read_sources(dataset: Dataset) -> dict[tuple[int, int, int], tuple[Source, .
     if not isinstance(part, Part) or len(part.paths) != 1:
         return {}
     file = part.paths[0].with_name(part.paths[0].name + PROVENANCE)
-    return dict(_read_sources(file)) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    found = dict(_read_sources(file))
+    labels = {(i, x.start, x.end) for i, s in enumerate(dataset.train) for x in s.spans or ()}
+    if labels.issuperset(found):
+        return found
+    numbers = _numbers(part)  # the file has empty sentences, or phrases that are no labels
+    return {(numbers[n], start, end): made for (n, start, end), made in found.items() if n in numbers}
+
+
+def _numbers(part: Part) -> dict[int, int]:
+    """From the number of a sentence in its file, with the empty ones, to that in the data set."""
+    sentences = read(part.paths[0], part.format, split=part.split, labels=part.labels)
+    with_words = (number for number, sentence in enumerate(sentences) if sentence.words)
+    return {number: kept for kept, number in enumerate(with_words)}
 
 
 def _read_sources(file: Path) -> Iterator[tuple[tuple[int, int, int], tuple[Source, ...]]]:

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
-from roster.auditing.evidence import Evidence, Source
+from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
 from roster.auditing.patch import SURE, UNSURE, patch, proposals
 from roster.auditing.summary import summary
+from roster.corpus.dataset import load_dataset
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.entries.patch import read_patch
 from roster.errors import DataError
@@ -229,3 +230,20 @@ def test_area_is_the_share_of_pairs_in_order(scored: list[tuple[float, bool]]) -
     assert (found is None) == (not pairs)
     if found is not None:
         assert found == pytest.approx(sum(pairs) / len(pairs))
+
+
+def test_sources_are_counted_with_the_empty_sentences_of_the_file(tmp_path: Path) -> None:
+    """`roster label` keeps empty lines and counts them; a data set has no sentence for them."""
+    texts = ["Ada ran", "", "", "in Rome"]
+    spans = [[{"start": 0, "end": 3, "label": "PER"}], [], [], [{"start": 3, "end": 7, "label": "LOC"}]]
+    lines = [json.dumps({"text": t, "spans": s}) for t, s in zip(texts, spans, strict=True)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
+    told = [(0, 0, 1, "Ada", 5), (3, 1, 2, "Rome", 8)]
+    provenance = [
+        {"sentence": n, "start": a, "end": b, "evidence": [{"source": "n.tsv", "entry": name, "line": line}]}
+        for n, a, b, name, line in told
+    ]
+    file = tmp_path / "train.jsonl.provenance.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in provenance))
+    found = read_sources(load_dataset(tmp_path))
+    assert found == {(0, 0, 1): (Source("n.tsv", "Ada", 5),), (1, 1, 2): (Source("n.tsv", "Rome", 8),)}
