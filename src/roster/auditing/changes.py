@@ -68,4 +68,5 @@ def _retyped(entry: Row, label: str, believed: str) -> Iterator[Change]:
 
 
 def _in_dictionary(entry: Row) -> bool:
-    return bool(entry.get("line")) or entry.get("source") == ALLOW_LIST
+    """Whether a dictionary made the label; also where nothing is known of its source."""
+    return bool(entry.get("line")) or entry.get("source") in (ALLOW_LIST, "", None)
