@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from roster.auditing.changes import Row, changes_of, is_default
-from roster.distant.entries.patch import Change, contradict, patch_line
+from roster.distant.entries.patch import Change, contradict, patch_line, plain
 
 SURE = 0.65
 """Changes with at least this confidence are made, for which a name has to be found twice, or an entry to have
@@ -50,7 +50,7 @@ def proposals(rows: Iterable[Row]) -> list[Proposal]:
     by_name: dict[str, list[Change]] = {}
     listed = []
     for one in found:
-        surer = by_name.setdefault(one.change.name, [])
+        surer = by_name.setdefault(plain(patch_line(one.change).split("\t")[1]), [])
         if one.change in surer:
             continue
         contradicted = any(contradict(one.change, other) for other in surer)

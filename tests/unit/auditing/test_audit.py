@@ -247,3 +247,11 @@ def test_sources_are_counted_with_the_empty_sentences_of_the_file(tmp_path: Path
     file.write_text("".join(json.dumps(one) + "\n" for one in provenance))
     found = read_sources(load_dataset(tmp_path))
     assert found == {(0, 0, 1): (Source("n.tsv", "Ada", 5),), (1, 1, 2): (Source("n.tsv", "Rome", 8),)}
+
+
+def test_names_that_a_file_cannot_tell_apart_do_not_contradict_each_other(tmp_path: Path) -> None:
+    wrong = {"kind": "entry", "entry": "Os\x08lo", "label": "LOC", "source": "a.tsv", "line": 3}
+    wrong |= {"verdict": "wrong", "labels": 9, "wrong": 9.0, "confidence": 0.9}
+    file = tmp_path / "patch.tsv"
+    file.write_text("".join(patch(proposals([row("Os lo", 0.95), wrong]))))
+    assert [str(change) for change in read_patch(file).changes] == ["add Os lo LOC"]
