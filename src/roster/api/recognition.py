@@ -158,7 +158,7 @@ def calibrate(
 
     >>> calibrate("run", "reviewed.jsonl").after.calibration_error  # doctest: +SKIP
     """
-    from roster.infer.calibration import Judged, save_calibration
+    from roster.infer.calibration import ScoredEntities, save_calibration
     from roster.infer.engine import load_engine
     from roster.infer.recogniser import Recogniser
     from roster.model.folder import inner_model
@@ -169,7 +169,7 @@ def calibrate(
     if any(s.spans is None for s in truth):
         place = gold if isinstance(gold, str | Path) else None
         raise DataError("the sentences have no labels; give some with true labels", path=place)
-    fit = Judged.of(truth, _with_bar(ner.find(truth), len(truth))).fit()
+    fit = ScoredEntities.of(truth, _with_bar(ner.find(truth), len(truth))).fit()
     save_calibration(folder, fit)
     return fit
 

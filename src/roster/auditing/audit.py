@@ -13,7 +13,7 @@ from roster.auditing import entries as of_entries
 from roster.auditing import names as of_names
 from roster.auditing.entries import Entry, entries
 from roster.auditing.evidence import Evidence
-from roster.auditing.labels import Judged, judge
+from roster.auditing.labels import JudgedLabels, judge
 from roster.auditing.names import Name, missing_names
 from roster.auditing.page import write_page
 from roster.auditing.patch import Proposal, patch, proposals
@@ -31,7 +31,7 @@ class Audit:
     evidence: Evidence
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> JudgedLabels:
         return judge(self.evidence)
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from roster.auditing.evidence import Evidence, Source
-from roster.auditing.labels import DOUBTED, Judged
+from roster.auditing.labels import DOUBTED, JudgedLabels
 
 RIGHT, WRONG, AMBIGUOUS, OTHER_TYPE, PART = (
     "right", "wrong", "ambiguous", "wrong type", "part of a longer name",
@@ -70,7 +70,7 @@ class Entry:
         return max(self.instead.items(), key=lambda item: (item[1], item[0]))
 
 
-def entries(evidence: Evidence, judged: Judged) -> list[Entry]:
+def entries(evidence: Evidence, judged: JudgedLabels) -> list[Entry]:
     """All entries that made labels, the least trusted first.
 
     Where nothing is known of the sources of a label, its own words count as the entry.
@@ -88,7 +88,7 @@ def entries(evidence: Evidence, judged: Judged) -> list[Entry]:
     return sorted(found.values(), key=lambda e: (e.right - e.labels, e.source.entry, e.label))
 
 
-def _made(evidence: Evidence, judged: Judged) -> Iterator[tuple[int, tuple[Source, str]]]:
+def _made(evidence: Evidence, judged: JudgedLabels) -> Iterator[tuple[int, tuple[Source, str]]]:
     spans = judged.spans
     for number in range(len(spans)):
         start, end = int(spans.start[number]), int(spans.end[number])
@@ -98,7 +98,7 @@ def _made(evidence: Evidence, judged: Judged) -> Iterator[tuple[int, tuple[Sourc
             yield number, (source, label)
 
 
-def _instead(evidence: Evidence, judged: Judged, number: int) -> tuple[str, str]:
+def _instead(evidence: Evidence, judged: JudgedLabels, number: int) -> tuple[str, str]:
     believed = judged.believed(number)
     if believed is None:
         return "", ""
@@ -107,10 +107,10 @@ def _instead(evidence: Evidence, judged: Judged, number: int) -> tuple[str, str]
     return evidence.types[label - 1], "" if same else evidence.name(start, end)
 
 
-def examples(evidence: Evidence, judged: Judged, entry: Entry) -> list[tuple[str, str, str]]:
+def examples(evidence: Evidence, judged: JudgedLabels, entry: Entry) -> list[tuple[str, str, str]]:
     """Some of its labels in their sentences, the doubted ones first."""
     return [_example(evidence, judged, number) for number in [*entry.wrong, *entry.good][:EXAMPLES]]
 
 
-def _example(evidence: Evidence, judged: Judged, number: int) -> tuple[str, str, str]:
+def _example(evidence: Evidence, judged: JudgedLabels, number: int) -> tuple[str, str, str]:
     return evidence.example(int(judged.spans.start[number]), int(judged.spans.end[number]))

@@ -14,7 +14,7 @@ DOUBTED = 0.5
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedLabels:
     """All labels of the text with what the members think of each; arrays are in the order of `spans`."""
 
     spans: Spans
@@ -43,7 +43,7 @@ class Judged:
         return int(self.instead.start[met]), int(self.instead.end[met]), int(self.instead.label[met])
 
 
-def judge(evidence: Evidence) -> Judged:
+def judge(evidence: Evidence) -> JudgedLabels:
     """What the members think of every label.
 
     The mean of the members is the judge: each of them did not learn the names of its fold. Certainty of the
@@ -56,7 +56,7 @@ def judge(evidence: Evidence) -> Judged:
     instead = predicted(mean, starts)
     blind = certainty(opinions.blind(), spans, starts)
     blind[~opinions.is_blind()[spans.start]] = np.nan
-    return Judged(
+    return JudgedLabels(
         spans,
         certainty(mean, spans, starts),
         blind,

@@ -10,7 +10,7 @@ import numpy as np
 
 from roster.auditing.entries import EXAMPLES
 from roster.auditing.evidence import Evidence
-from roster.auditing.labels import Judged
+from roster.auditing.labels import JudgedLabels
 from roster.auditing.spans import Spans, certainty, overlapping
 
 ONCE = 1.0
@@ -36,7 +36,7 @@ class Name:
         return self.certainty / (self.count + ONCE)
 
 
-def missing_names(evidence: Evidence, judged: Judged) -> list[Name]:
+def missing_names(evidence: Evidence, judged: JudgedLabels) -> list[Name]:
     """Names that the members predict where there is no label, the surest first.
 
     Every member learned that these words are no name, but for O words left out of its loss: a prediction
@@ -58,7 +58,7 @@ def missing_names(evidence: Evidence, judged: Judged) -> list[Name]:
     return sorted(names, key=lambda one: (-one.confidence, one.name, one.label))
 
 
-def _outside(evidence: Evidence, judged: Judged) -> tuple[Spans, np.ndarray]:
+def _outside(evidence: Evidence, judged: JudgedLabels) -> tuple[Spans, np.ndarray]:
     """The predictions that share no word with a label, and how sure the members are of them."""
     free = overlapping(judged.instead, judged.spans) < 0
     found = judged.instead[free]

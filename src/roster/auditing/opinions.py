@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-NOBODY = -1
-"""The fold of a word that every member learned."""
-
 
 @dataclass(frozen=True)
 class Opinions:
@@ -42,12 +39,8 @@ class Opinions:
         return found
 
     def is_blind(self) -> np.ndarray:
-        """[words]: whether a member there is did not see the label."""
+        """[words]: whether there is a member that did not learn the label."""
         return (self.held_out >= 0) & (self.held_out < len(self.members))
-
-    def belief(self) -> np.ndarray:
-        """[words, classes]: the mean of the blind distribution and the mean."""
-        return (self.blind() + self.mean()) / 2
 
     def doubts(self) -> np.ndarray:
         """[words]: how often, on average over the members that learned the label, it was found wrong, as a

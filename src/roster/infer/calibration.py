@@ -156,7 +156,7 @@ def cross_fitted(scores: np.ndarray, right: np.ndarray, groups: np.ndarray) -> n
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredEntities:
     """The entities that a model found in sentences with true labels, as flat arrays.
 
     `score` of each, `right` (1 or 0), and the number of its `sentence`; those of one sentence stay in one
@@ -168,7 +168,7 @@ class Judged:
     sentence: np.ndarray
 
     @classmethod
-    def of(cls, gold: Iterable[Sentence], found: Iterable[Found]) -> Judged:
+    def of(cls, gold: Iterable[Sentence], found: Iterable[Found]) -> ScoredEntities:
         rows = [
             (score, span in set(true.spans or ()), number)
             for number, (true, one) in enumerate(zip(gold, found, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 
 from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence, Span
-from roster.infer.calibration import Judged
+from roster.infer.calibration import ScoredEntities
 from roster.infer.recogniser import Found, Recogniser
 from roster.methods.quality import TESTED
 from roster.model.decoding import decode
@@ -55,23 +55,23 @@ class Checked:
         )
 
     @property
-    def judged(self) -> Judged:
-        return Judged.of(self.gold, self.found)
+    def judged(self) -> ScoredEntities:
+        return ScoredEntities.of(self.gold, self.found)
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Findings:
     differences: tuple[Difference, ...] = ()
     compared: int = 0
     """How many sentences of the training text were compared with their labels."""
     checked: Checked | None = None
 
 
-def gather(facts: RunFacts, model: Recogniser, gold: Sequence[Sentence] | None) -> Evidence:
+def gather(facts: RunFacts, model: Recogniser, gold: Sequence[Sentence] | None) -> Findings:
     """Reads with the model what the run did not keep."""
     raw = Recogniser(model.engine)
     labelled, found = _train(facts, raw)
-    return Evidence(
+    return Findings(
         tuple(spread(differences(labelled, found), EXAMPLES)), len(labelled), _check(facts.dataset, gold, raw)
     )
 

@@ -24,7 +24,7 @@ DERIVATION = "Settings derived"
 
 
 @dataclass(frozen=True)
-class Predictions:
+class KeptPredictions:
     """Distributions [words, 1 + types] on the training text, in word order."""
 
     members: tuple[np.ndarray, ...]
@@ -43,7 +43,7 @@ class RunFacts:
     derivation: str
     notes: tuple[str, ...]
     """Lines of the log that tell of decisions during the training."""
-    predictions: Predictions | None
+    predictions: KeptPredictions | None
     dataset: Dataset | None
     no_data: str
     """Why there is no data set; empty where there is one."""
@@ -120,6 +120,6 @@ def _dataset(run: FinishedRun, given: str | Path | Dataset | None) -> tuple[Data
         return None, str(error)
 
 
-def _predictions(run: FinishedRun) -> Predictions | None:
+def _predictions(run: FinishedRun) -> KeptPredictions | None:
     kept = run.predictions()
-    return None if kept is None else Predictions(tuple(members(kept)), kept["final"])
+    return None if kept is None else KeptPredictions(tuple(members(kept)), kept["final"])

@@ -11,7 +11,7 @@ from roster.files import write_text
 from roster.infer.recogniser import Recogniser, load
 from roster.pages.document import document, text
 from roster.reporting import plots
-from roster.reporting.evidence import Evidence, gather
+from roster.reporting.evidence import Findings, gather
 from roster.reporting.facts import RunFacts, read_run
 from roster.reporting.html import Section, paragraph
 from roster.reporting.sections.examples import examples
@@ -57,7 +57,7 @@ mark.e small { color: var(--c); font-weight: 700; font-size: .7em; }
 """
 
 
-def page(facts: RunFacts, evidence: Evidence, draw: bool) -> str:
+def page(facts: RunFacts, evidence: Findings, draw: bool) -> str:
     """The HTML of a run; with `draw` its charts are drawings."""
     found = sections(facts, evidence, draw)
     links = "".join(f'<li><a href="#{one.id}">{text(one.title)}</a></li>' for one in found)
@@ -72,7 +72,7 @@ def page(facts: RunFacts, evidence: Evidence, draw: bool) -> str:
     return document(f"Run {facts.path.resolve().name}", "\n".join(body), STYLE)
 
 
-def sections(facts: RunFacts, evidence: Evidence, draw: bool) -> list[Section]:
+def sections(facts: RunFacts, evidence: Findings, draw: bool) -> list[Section]:
     """Those whose facts are there, the most important first."""
     made = (
         scores(facts, evidence, draw),

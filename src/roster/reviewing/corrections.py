@@ -17,19 +17,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from roster.corpus.sentence import Sentence, Span
+from roster.distant.entries.patch import Change
 from roster.reviewing.answers import Reviewed
 
 DENY = 2
 
 
-def corrections(closed: Iterable[tuple[Sentence, Reviewed]]) -> list[tuple[str, ...]]:
+def corrections(closed: Iterable[tuple[Sentence, Reviewed]]) -> list[Change]:
     """The corrections that follow from finished sentences, sorted by name.
 
     >>> s = Sentence.from_words(["May", "met", "Ada"], [Span(0, 1, "PER")])
     >>> from roster.reviewing.answers import Answer, reviewed
     >>> answers = [Answer(0, "no name", 0), Answer(0, "missing", span=Span(2, 3, "PER")), Answer(0, "done")]
-    >>> corrections([(s, reviewed(s, answers, ["PER"]))])
-    [('add', 'Ada', 'PER'), ('remove', 'May', 'PER')]
+    >>> [str(change) for change in corrections([(s, reviewed(s, answers, ["PER"]))])]
+    ['add Ada PER', 'remove May PER']
     """
     pairs = list(closed)
     wrong: defaultdict[tuple[str, str], list[str | None]] = defaultdict(list)
@@ -47,7 +48,7 @@ def corrections(closed: Iterable[tuple[Sentence, Reviewed]]) -> list[tuple[str, 
                 now = None if verdict == "no name" else labels.get((span.start, span.end), "")
                 wrong[_name(sentence, span), span.label].append(now)
     unmarked = _unmarked(pairs, {name for name, _ in added})
-    found: set[tuple[str, ...]] = set()
+    found: set[Change] = set()
     for (name, label), instead in wrong.items():
         if true[name][label]:
             continue
@@ -55,14 +56,14 @@ def corrections(closed: Iterable[tuple[Sentence, Reviewed]]) -> list[tuple[str, 
         if len(set(instead)) > 1:
             continue
         if now:
-            found.add(("retype", name, label, now))
+            found.add(Change("retype", name, label, now))
         elif now is None and not true[name]:
-            found.add(("deny", name) if len(instead) >= DENY else ("remove", name, label))
-    retyped = {(one[1], one[3]) for one in found if one[0] == "retype"}
+            found.add(Change("deny", name) if len(instead) >= DENY else Change("remove", name, label))
+    retyped = {(one.name, one.new_type) for one in found if one.action == "retype"}
     for name, label in added - retyped:
         if name and not unmarked[name] and len(true[name]) == 1:
-            found.add(("add", name, label))
-    return sorted(found, key=lambda one: (one[1], one))
+            found.add(Change("add", name, label))
+    return sorted(found, key=lambda one: (one.name, one.action, one.type, one.new_type))
 
 
 def _name(sentence: Sentence, span: Span) -> str:

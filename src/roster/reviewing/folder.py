@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -162,12 +162,6 @@ class AnswerFile:
         if self._file is not None:
             self._file.close()
         self._lock.release()
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    with atomic(path) as file:
-        for line in lines:
-            file.write(line + "\n")
 
 
 def _record(sentence: Sentence, expected: dict[str, Any]) -> dict[str, Any]:

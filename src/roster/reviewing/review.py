@@ -5,17 +5,19 @@ The terminal (`roster.cli.review`) is one user of this class; a web page can be 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence, Span
+from roster.distant.entries.patch import write_patch
 from roster.reviewing import design
 from roster.reviewing.answers import Answer, Verdict
 from roster.reviewing.corrections import corrections
 from roster.reviewing.estimate import Frame, Scores
-from roster.reviewing.folder import About, AnswerFile, read_about, read_sentences, write_lines
+from roster.reviewing.folder import About, AnswerFile, read_about, read_sentences
 from roster.reviewing.session import Closed, Question, Session
 
 GOLD, CORRECTIONS = "gold.jsonl", "corrections.tsv"
@@ -137,8 +139,8 @@ class Review:
         if not closed:
             return
         write(self.folder / GOLD, (_labelled(one) for one in closed), "jsonl")
-        lines = corrections((one.sentence, one.state) for one in closed)
-        write_lines(self.folder / CORRECTIONS, ("\t".join(line) for line in lines))
+        changes = corrections((one.sentence, one.state) for one in closed)
+        write_patch(self.folder / CORRECTIONS, ((change, ()) for change in changes))
 
     def close(self) -> None:
         """Saves, and lets other processes open the review."""
@@ -149,8 +151,6 @@ class Review:
 
 
 def _labelled(one: Closed) -> Sentence:
-    from dataclasses import replace
-
     sentence = one.sentence.with_spans(one.state.gold)
     # A document each, with the number of the sentence, so that neighbours are not joined.
     return replace(sentence, doc=str(one.number), weight=round(one.weight, 4))

@@ -18,8 +18,8 @@ from roster.infer import calibration
 from roster.infer.calibration import (
     FLATTEST,
     Calibration,
-    Judged,
     Reliability,
+    ScoredEntities,
     brier_score,
     calibration_error,
     cross_fitted,
@@ -38,12 +38,12 @@ def arrays(pairs: list[tuple[float, bool]]) -> tuple[np.ndarray, np.ndarray]:
     return scores, right
 
 
-def drawn(n: int, slope: float, intercept: float, seed: int = 0) -> Judged:
+def drawn(n: int, slope: float, intercept: float, seed: int = 0) -> ScoredEntities:
     """Entities that are right as often as a calibration of their scores says; three in a sentence."""
     generator = np.random.default_rng(seed)
     scores = generator.beta(8, 1, n).round(4)
     right = generator.random(n) < Calibration(slope, intercept)(scores)
-    return Judged(scores, right.astype(float), np.arange(n) // 3)
+    return ScoredEntities(scores, right.astype(float), np.arange(n) // 3)
 
 
 @given(PAIRS)
@@ -114,7 +114,7 @@ def test_too_few_entities() -> None:
     with pytest.raises(DataError, match=r"finds 40 entities .* needs 50"):
         drawn(40, 1, 0).fit()
     with pytest.raises(DataError, match="several sentences"):
-        Judged(np.full(80, 0.9), np.ones(80), np.zeros(80, int)).fit()
+        ScoredEntities(np.full(80, 0.9), np.ones(80), np.zeros(80, int)).fit()
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from roster.corpus.sentence import Sentence, Span
+from roster.reviewing import corrections as module
 from roster.reviewing.answers import Answer, Reviewed, reviewed
-from roster.reviewing.corrections import corrections
 
 TYPES = ("LOC", "PER")
 
@@ -12,6 +12,12 @@ TYPES = ("LOC", "PER")
 def one(text: str, predicted: list[Span], *given: Answer) -> tuple[Sentence, Reviewed]:
     sentence = Sentence.from_words(text.split(), predicted)
     return sentence, reviewed(sentence, given, TYPES)
+
+
+def corrections(pairs: list[tuple[Sentence, Reviewed]]) -> list[tuple[str, ...]]:
+    """The columns of each line."""
+    changes = module.corrections(pairs)
+    return [tuple(filter(None, (c.action, c.name, c.type, c.new_type))) for c in changes]
 
 
 MAY, ADA = Span(0, 1, "PER"), Span(2, 3, "PER")

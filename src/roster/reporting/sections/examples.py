@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from roster.pages.document import text
-from roster.reporting.evidence import ADDED, LEFT_OUT, OTHER_BORDERS, OTHER_TYPE, Difference, Evidence
+from roster.reporting.evidence import ADDED, LEFT_OUT, OTHER_BORDERS, OTHER_TYPE, Difference, Findings
 from roster.reporting.facts import RunFacts
 from roster.reporting.html import Section, direction, marked, paragraph
 
@@ -17,7 +17,7 @@ TITLES = {
 }
 
 
-def examples(facts: RunFacts, evidence: Evidence) -> Section | None:
+def examples(facts: RunFacts, evidence: Findings) -> Section | None:
     if not facts.sentences:
         words = f"No examples: {facts.no_data}."
         return Section("examples", "Where labels and model differ", paragraph(words, "dim"))

@@ -9,14 +9,14 @@ from roster.reporting.evidence import (
     MISSED,
     NO_ENTITY,
     OTHER_BORDERS,
-    Evidence,
+    Findings,
     confusion,
 )
 from roster.reporting.facts import RunFacts
 from roster.reporting.html import Section, figure, paragraph, table
 
 
-def scores(facts: RunFacts, evidence: Evidence, draw: bool) -> Section | None:
+def scores(facts: RunFacts, evidence: Findings, draw: bool) -> Section | None:
     """Precision, recall and F1: of all types by stage, and of the final model by type."""
     parts = []
     checked, by_split = evidence.checked, final_scores(facts.results)
@@ -66,7 +66,7 @@ def entities(facts: RunFacts, draw: bool) -> Section | None:
     return Section("entities", "Entities by type beside the labels", paragraph(words) + figure(chart, draw))
 
 
-def mistakes(evidence: Evidence) -> Section | None:
+def mistakes(evidence: Findings) -> Section | None:
     """The confusion of types."""
     if evidence.checked is None:
         return None
@@ -80,7 +80,7 @@ def mistakes(evidence: Evidence) -> Section | None:
     return Section("confusion", "Confusion", html)
 
 
-def calibration(evidence: Evidence, draw: bool) -> Section | None:
+def calibration(evidence: Findings, draw: bool) -> Section | None:
     """How far scores are from probabilities, before and after calibration."""
     checked = evidence.checked
     if checked is None or not (judged := checked.judged).enough:
@@ -105,7 +105,7 @@ def _reliability_table(fit: Fit) -> str:
     return table(("", "scores", "calibrated"), rows)
 
 
-def _sample(evidence: Evidence) -> str:
+def _sample(evidence: Findings) -> str:
     checked = evidence.checked
     assert checked is not None
     if len(checked.gold) == checked.of:

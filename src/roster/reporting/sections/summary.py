@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from roster.methods.quality import best_evidence, final_scores, hold_out_recall, recall_words, short
 from roster.pages.document import text
-from roster.reporting.evidence import Evidence
+from roster.reporting.evidence import Findings
 from roster.reporting.facts import RunFacts
 
 
-def summary(facts: RunFacts, evidence: Evidence) -> str:
+def summary(facts: RunFacts, evidence: Findings) -> str:
     """Three sentences."""
     parts = (quality(facts, evidence), warnings(facts), next_step(facts, evidence))
     return "".join(f"<p><strong>{name}.</strong> {text(words)}</p>" for name, words in parts)
 
 
-def quality(facts: RunFacts, evidence: Evidence) -> tuple[str, str]:
+def quality(facts: RunFacts, evidence: Findings) -> tuple[str, str]:
     measured = best_evidence(final_scores(facts.results))
     if evidence.checked is not None:
         measured = evidence.checked.name, evidence.checked.scores.as_dict()
@@ -43,7 +43,7 @@ def warnings(facts: RunFacts) -> tuple[str, str]:
     return "Warnings", "; ".join(found) + "."
 
 
-def next_step(facts: RunFacts, evidence: Evidence) -> tuple[str, str]:
+def next_step(facts: RunFacts, evidence: Findings) -> tuple[str, str]:
     name = facts.path.name
     if facts.results.get("warnings"):
         return "Next", (
