@@ -59,6 +59,15 @@ def folder(tmp_path: Path) -> Path:
 # -- keys -----------------------------------------------------------------------------------------
 
 
+def test_what_a_method_derives_has_a_version_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change to RoSTER's derived settings leaves the stored results of fine-tuning valid."""
+    other = replace(POINT, method="fine-tune", overrides=())
+    before = {point.method: key_of(point, "d", "b") for point in (POINT, other)}
+    monkeypatch.setattr(type(get("roster")), "derivation", 10**6)
+    after = {point.method: key_of(point, "d", "b") for point in (POINT, other)}
+    assert {method for method in before if before[method] != after[method]} == {"roster"}
+
+
 def test_a_key_is_of_all_that_decides_the_result() -> None:
     same = key_of(POINT, "d", "b")
     assert key_of(replace(POINT, data="elsewhere/toy", backbone="copy/of/tiny"), "d", "b") == same
