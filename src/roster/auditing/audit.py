@@ -83,8 +83,8 @@ class Audit:
             }
             if believed is not None and believed[:2] != (start, end):
                 row["believed_text"] = evidence.name(*believed[:2])
-            if judged.blind[number] == judged.blind[number]:
-                row["held_out"] = round(float(judged.blind[number]), 4)
+            if judged.out_of_fold[number] == judged.out_of_fold[number]:
+                row["held_out"] = round(float(judged.out_of_fold[number]), 4)
             row["sources"] = [one.as_dict() for one in evidence.sources.get(place, ())]
             yield row
 

@@ -20,7 +20,7 @@ class JudgedLabels:
     spans: Spans
     certainty: np.ndarray
     """By the mean of the members: of span and type."""
-    blind: np.ndarray
+    out_of_fold: np.ndarray
     """By the member that did not learn the label; NaN where all did."""
     doubts: np.ndarray
     """How often members removed the label, as a share of the most often removed one."""
@@ -54,12 +54,12 @@ def judge(evidence: Evidence) -> JudgedLabels:
     spans = Spans(m.start, m.end, m.label)
     mean = opinions.mean()
     instead = predicted(mean, starts)
-    blind = certainty(opinions.blind(), spans, starts)
-    blind[~opinions.is_blind()[spans.start]] = np.nan
+    out_of_fold = certainty(opinions.out_of_fold(), spans, starts)
+    out_of_fold[~opinions.is_out_of_fold()[spans.start]] = np.nan
     return JudgedLabels(
         spans,
         certainty(mean, spans, starts),
-        blind,
+        out_of_fold,
         means(opinions.doubts(), spans),
         instead,
         overlapping(spans, instead),

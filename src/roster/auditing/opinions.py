@@ -13,7 +13,7 @@ class Opinions:
     """Distributions of the members for every word of the training text.
 
     Members memorise the labels they learn. Of a word whose name was held out of one member, that member's
-    distribution is blind to the label; the mean of all is more accurate, but leans towards it.
+    distribution is out of fold: it has not seen the label. The mean of all is more accurate, but leans towards it.
     """
 
     members: Sequence[np.ndarray]
@@ -30,7 +30,7 @@ class Opinions:
             total += p
         return total / len(self.members)
 
-    def blind(self) -> np.ndarray:
+    def out_of_fold(self) -> np.ndarray:
         """[words, classes]: of words held out of a member that member's distribution, else the mean."""
         found = self.mean()
         for number, p in enumerate(self.members):
@@ -38,7 +38,7 @@ class Opinions:
             found[mine] = p[mine]
         return found
 
-    def is_blind(self) -> np.ndarray:
+    def is_out_of_fold(self) -> np.ndarray:
         """[words]: whether there is a member that did not learn the label."""
         return (self.held_out >= 0) & (self.held_out < len(self.members))
 
