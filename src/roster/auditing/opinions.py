@@ -13,7 +13,8 @@ class Opinions:
     """Distributions of the members for every word of the training text.
 
     Members memorise the labels they learn. Of a word whose name was held out of one member, that member's
-    distribution is out of fold: it has not seen the label. The mean of all is more accurate, but leans towards it.
+    distribution is out of fold: it has not seen the label. The mean of all is more accurate, but leans
+    towards the label.
     """
 
     members: Sequence[np.ndarray]
