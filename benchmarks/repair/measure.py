@@ -161,9 +161,8 @@ class Measure:
         )
         types = self.made(point) / TYPES
         if types.exists():  # a patch must not take a type from the model that gold sentences name
-            mine = (data / TYPES).read_text(encoding="utf-8").splitlines()
-            both = sorted({*mine, *types.read_text(encoding="utf-8").splitlines()})
-            write_text(data / TYPES, "".join(f"{name}\n" for name in both))
+            listed = {name for one in (types, data / TYPES) if one.exists() for name in read_lines(one)}
+            write_text(data / TYPES, "".join(f"{name}\n" for name in sorted(listed)))
         for name, path in (("valid", source.valid), ("test", source.test)):
             if path is not None:
                 write(data / f"{name}.jsonl", true_sentences(path))
@@ -225,6 +224,11 @@ def _audit(folder: Path, patch: Path) -> None:
 
     roster.audit(folder / "run", folder / "data", folder / "audit")
     shutil.copy(folder / "audit" / PROPOSED, patch)
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a file."""
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 def patch_of(arm: Arm, made: Path) -> list[Change] | None:

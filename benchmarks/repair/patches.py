@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from roster.corpus.sentence import Sentence, Span
@@ -71,22 +71,21 @@ def judged(changes: Sequence[Change], gold: Sequence[Sentence]) -> dict[str, Any
 
     An added name is right if at least half of its occurrences are names of its type, a removed one if fewer
     are; a retyped one if the new type is more frequent than the old one, and a denied one if fewer than half
-    of its occurrences are names. Parts of longer names are occurrences, but no names.
+    of its occurrences are names. Parts of longer names are occurrences, but no names. Of a name that never
+    occurs in its own case those in another one count, as an entry `japan` labels `Japan` too.
 
     >>> text = [Sentence.from_words(["May", "met", "Ada"], [Span(2, 3, "PER")])]
     >>> found = judged([Change("add", "Ada", "PER"), Change("add", "Bo", "PER"), Change("deny", "May")], text)
     >>> found["changes"], found["known"], found["right"]
     (3, 2, 2)
     """
-    names = {plain(change.name) for change in changes}
-    occurrences, types = _counts(names, gold)
+    counts = _counts({plain(change.name) for change in changes}, gold)
     every = Counter(change.action for change in changes)
     told, right = Counter[str](), Counter[str]()
     for change in changes:
-        name = plain(change.name)
-        if occurrences[name]:
+        if (found := counts[plain(change.name)]).occurrences:
             told[change.action] += 1
-            right[change.action] += _right(change, occurrences[name], types[name])
+            right[change.action] += _right(change, found.occurrences, found.types)
     actions = {
         action: {"changes": every[action], "known": told[action], "right": right[action]}
         for action in ACTIONS
@@ -106,26 +105,38 @@ def _right(change: Change, occurrences: int, types: Counter[str]) -> bool:
     return 2 * types.total() < occurrences
 
 
-def _counts(names: set[str], gold: Iterable[Sentence]) -> tuple[Counter[str], dict[str, Counter[str]]]:
-    """How often each name occurs in the text, and how often as a name of each type."""
-    beginnings = {name[:end] for name in names for end in range(1, len(name) + 1)}
-    occurrences: Counter[str] = Counter()
-    types: defaultdict[str, Counter[str]] = defaultdict(Counter)
+@dataclass
+class _Count:
+    """How often a name occurs in a text, and how often as a name of each type."""
+
+    occurrences: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+
+    def add(self, label: str | None) -> None:
+        self.occurrences += 1
+        if label is not None:
+            self.types[label] += 1
+
+
+def _counts(names: set[str], gold: Iterable[Sentence]) -> dict[str, _Count]:
+    """The counts of each name as it is written; in any case where it never occurs so."""
+    folded = {name.casefold() for name in names}
+    beginnings = {name[:end] for name in folded for end in range(1, len(name) + 1)}
+    exact: defaultdict[str, _Count] = defaultdict(_Count)
+    in_any_case: defaultdict[str, _Count] = defaultdict(_Count)
     for sentence in gold:
         true = {(span.start, span.end): span.label for span in sentence.spans or ()}
-        for start, end, name in _stretches(sentence, beginnings):
-            if name in names:
-                occurrences[name] += 1
-                if (start, end) in true:
-                    types[name][true[start, end]] += 1
-    return occurrences, types
+        for start, end, text in _stretches(sentence, beginnings):
+            exact[text].add(true.get((start, end)))
+            in_any_case[text.casefold()].add(true.get((start, end)))
+    return {name: exact[name] if name in exact else in_any_case[name.casefold()] for name in names}
 
 
 def _stretches(sentence: Sentence, beginnings: set[str]) -> Iterator[tuple[int, int, str]]:
-    """Words whose text begins a name: first, word after the last, text."""
+    """Words whose text begins a name, in any case: first, word after the last, text."""
     for start in range(len(sentence)):
         for end in range(start + 1, len(sentence) + 1):
             text = plain(sentence.span_text(Span(start, end, "")))
-            if text not in beginnings:
+            if text.casefold() not in beginnings:
                 break
             yield start, end, text

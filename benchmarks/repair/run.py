@@ -84,7 +84,7 @@ def chains(asked: Asked) -> list[Chain]:
     for source in asked.sources:
         content = source.fingerprint()
         for seed in asked.seeds:
-            keys = {arm: fingerprint(*settings, content, seed, str(arm)) for arm in needed}
+            keys = {arm: fingerprint(*settings, source.name, content, seed, str(arm)) for arm in needed}
             base = keys[Arm(BASE)]
             listed.append(Chain({arm: Point(source, seed, arm, key, base) for arm, key in keys.items()}))
     return listed

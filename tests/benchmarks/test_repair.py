@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,6 @@ def measured(asked: Asked, file: Path) -> tuple[Any, list[str], dict[str, Any]]:
 
 def test_the_chain(asked: Asked, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """All arms, what is kept of the base run, a resumed file, one more arm, and the report."""
-    from dataclasses import replace
-
     file, kept = tmp_path / "out.jsonl", tmp_path / "kept"
     outcome, lines, found = measured(replace(asked, keep=kept), file)
     assert (outcome.measured, outcome.failed, outcome.left) == (len(ARMS), [], [])
@@ -138,14 +137,13 @@ def of(asked: Asked, chain: Chain, results: Results, made: Path) -> Schedule:
 
 
 def touched(folder: Path, *names: str) -> None:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         (folder / name).touch()
 
 
 def test_keys(asked: Asked, data: Path) -> None:
     """By content: of the text, the dictionary, the settings; not by where the files lie or the device."""
-    from dataclasses import replace
 
     def keys(one: Asked) -> set[str]:
         return {point.key for chain in chains(one) for point in chain.points.values()}
@@ -155,13 +153,13 @@ def test_keys(asked: Asked, data: Path) -> None:
     assert keys(replace(asked, device=None, workers=3)) == before
     assert not keys(replace(asked, overrides={**SHORT, "noise_robust.epochs": 2})) & before
     assert not keys(replace(asked, seeds=(2,))) & before
+    (source,) = asked.sources
+    assert not keys(replace(asked, sources=(replace(source, name="other"),))) & before
     (data.parent / "names.tsv").write_text("surface\ttype\nAnna\tPER\n")
     assert not keys(replace(asked, sources=(read_source(data),))) & before
 
 
 def test_out_of_time(asked: Asked, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     outcome, _, found = measured(replace(asked, minutes=1e-9), tmp_path / "out.jsonl")
     assert (outcome.measured, outcome.failed, len(outcome.left)) == (0, [], len(ARMS))
     assert found == {}
@@ -250,11 +248,13 @@ def test_changes_by_gold() -> None:
             Change("retype", "Bonn", "PER", "LOC"),
             Change("deny", "of"),
             Change("add", "Ulm", "LOC"),
+            Change("remove", "bonn", "LOC"),  # never so in the text
+            Change("remove", "OF", "LOC"),
         ],
         text,
     )
-    assert (found["changes"], found["known"], found["right"]) == (5, 4, 3)
-    assert found["actions"]["remove"] == {"changes": 1, "known": 1, "right": 0}
+    assert (found["changes"], found["known"], found["right"]) == (7, 6, 4)
+    assert found["actions"]["remove"] == {"changes": 3, "known": 3, "right": 1}
 
 
 def test_gold_of_some_sentences(toy: list[Sentence]) -> None:
@@ -262,6 +262,19 @@ def test_gold_of_some_sentences(toy: list[Sentence]) -> None:
     some = known(toy, toy[3:5])
     assert some[3] == tuple(toy[3].spans or ())
     assert {toy[n].words for n in some} == {s.words for s in toy[3:5]}
+
+
+def test_a_patch_that_leaves_no_label(asked: Asked, tmp_path: Path) -> None:
+    """The types are still those of the base run, and the training says what is wrong."""
+    (chain,) = chains(asked)
+    made = runs_of(tmp_path / "out.jsonl") / f"{chain.base.key}-made"
+    touched(made, "random-20.gold.jsonl", "review-20.gold.jsonl", "review-20.tsv", "audit2.tsv")
+    (made / "types.txt").write_text("LOC\nPER\n")
+    names = ("Anna", "Carl", "Dora", "Paris", "Rome", "Bonn", "Berg")
+    write_patch(made / "audit.tsv", ((Change("deny", name), ()) for name in names))
+    outcome, _, _ = measured(replace(asked, arms=(Arm("audit"),)), tmp_path / "out.jsonl")
+    assert outcome.left == ["toy, audit, seed 1"]
+    assert "no word of the training data has a label" in outcome.failed[0][1]
 
 
 def test_arms() -> None:
