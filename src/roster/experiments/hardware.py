@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
@@ -41,6 +42,24 @@ def versions(packages: Sequence[str]) -> dict[str, str]:
         with suppress(metadata.PackageNotFoundError):
             installed[package] = metadata.version(package)
     return installed
+
+
+def gpu() -> str | None:
+    """Return the name of the GPU that torch uses, if there is one."""
+    import torch
+
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
+
+
+def commit() -> str | None:
+    """Return the commit of the checkout that this package runs from, if any."""
+    folder = Path(roster.__file__).parent
+    command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
 
 
 def _cpu() -> str:

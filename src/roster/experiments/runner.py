@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import roster
 from roster.corpus.io import write
 from roster.errors import RosterError
 from roster.experiments.data import Material, material, name_of
-from roster.experiments.hardware import machine, versions
+from roster.experiments.hardware import commit, gpu, machine, versions
 from roster.experiments.plan import Planned, stored
 from roster.experiments.point import DISTANT_MATCH, Point, settings
 from roster.experiments.store import Results, runs_of
@@ -172,8 +170,8 @@ def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any
         "data": name_of(point.data),
         "sentences": len(given.dataset.train),
         "versions": versions(PACKAGES),
-        "commit": _commit(),
-        "machine": {**machine(), "gpu": _gpu()},
+        "commit": commit(),
+        "machine": {**machine(), "gpu": gpu()},
         "seconds": round(sum(facts.get("seconds", 0.0) for facts in stages.values()), 3),
         "stages": {name: _stage(facts) for name, facts in scored.items()},
         "scores": list(scored.values())[-1]["scores"],
@@ -184,20 +182,3 @@ def _stage(facts: Mapping[str, Any]) -> dict[str, Any]:
     scores = {split: {key: one[key] for key in SCORES} for split, one in facts["scores"].items()}
     kept = {"seconds": facts.get("seconds"), "scores": scores}
     return {**kept, **{name: facts[name] for name in KEPT if name in facts}}
-
-
-def _gpu() -> str | None:
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else None
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this package runs from, if any."""
-    folder = Path(roster.__file__).parent
-    command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", str(folder)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None

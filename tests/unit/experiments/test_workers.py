@@ -81,3 +81,21 @@ def test_the_environment_has_the_last_word_on_threads(monkeypatch: pytest.Monkey
 
 def test_nothing_to_do() -> None:
     assert list(finished(work, [], 3)) == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_items_that_follow_from_others(workers: int) -> None:
+    """They are started when the caller has dealt with the one that they follow from, also with one that
+    failed."""
+    after = {("a", ""): [("b", ""), ("fail", "")], ("fail", ""): [("c", "")]}
+    seen = []
+    for item, _ in finished(work, [("a", "")], workers, lambda item: after.get(item, [])):
+        seen.append(item)
+    assert set(seen) == {("a", ""), ("b", ""), ("c", ""), ("fail", "")}
+    assert seen.index(("fail", "")) < seen.index(("c", ""))
+
+
+def test_the_least_rank_first() -> None:
+    after = {"2": ["0"]}
+    items = finished(str.upper, ["1", "3", "2"], 1, lambda item: after.get(item, []), float)
+    assert [item for item, _ in items] == ["1", "2", "0", "3"]
