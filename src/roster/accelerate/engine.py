@@ -11,11 +11,12 @@ import torch
 
 from roster.accelerate import stacked_loop
 from roster.accelerate.stack import Stack
-from roster.config import Config
-from roster.errors import ConfigError
-from roster.model.bert_layout import NotStackableError, encoder_weights, shape_of
+from roster.backbone.loading import load_architecture
+from roster.config import BILSTM_CNN, Config
+from roster.errors import ConfigError, RosterError
+from roster.model.bert_layout import NotStackableError, encoder_weights, network_width, shape_of
 from roster.model.heads import WordStates
-from roster.model.reading import number_type
+from roster.model.reading import choose_device, number_type
 from roster.training.engine import PlainEngine, TrainingEngine
 from roster.training.objective import Objective, Schedule
 
@@ -48,6 +49,7 @@ def choose_engine(
     head: type[WordStates],
     together: tuple[int, int],
     log: Callable[[str], None],
+    kernels: Sequence[Future[object]] = (),
 ) -> TrainingEngine:
     """The engine that the config names; `auto` is fast on a GPU where encoder and heads can be stacked.
 
@@ -58,6 +60,7 @@ def choose_engine(
         head: the class of the models.
         together: how many models a stage has, and how many the config allows at once (0: as many as fit).
         log: receives the reason why the fast engine cannot be used.
+        kernels: what `compile_kernels` returned; a training waits for them.
     """
     wanted = config.optimiser.engine
     if wanted == "plain" or (wanted == "auto" and device.type != "cuda"):
@@ -75,17 +78,29 @@ def choose_engine(
         log(f"the plain engine trains {config.backbone.name}: {reason}")
         return PlainEngine(config)
     at_once = members_at_once(config, device, encoder, *together)
-    return FastEngine(config, device, at_once, _compile(config, device, encoder))
+    return FastEngine(config, device, at_once, kernels)
 
 
-def _compile(config: Config, device: torch.device, encoder: Any) -> Sequence[Future[object]]:
-    if device.type != "cuda":
+def compile_kernels(config: Config) -> Sequence[Future[object]]:
+    """Starts to compile the kernels for the backbone of a config, while the data and its weights are read.
+
+    Args:
+        config: names the backbone, the device and the engine.
+
+    Returns:
+        What to wait for before training; nothing where the fast engine has no kernels or cannot be used. An
+        error in the backbone is not raised here but where the backbone is loaded.
+    """
+    name, device = config.backbone.name, choose_device(config.optimiser.device)
+    if config.optimiser.engine == "plain" or device.type != "cuda" or name == BILSTM_CNN:
         return []
     from roster.accelerate import kernels  # Triton, which is of no use elsewhere
 
-    shape = shape_of(encoder.config)
-    weights = {weight.name: weight.shape for weight in encoder_weights(encoder)}
-    inner = weights["0.up.weight"][0]
+    try:
+        architecture = load_architecture(name)
+        shape, inner = shape_of(architecture), network_width(architecture)
+    except (NotStackableError, RosterError):
+        return []
     return kernels.prepare(shape, inner, number_type(device, config.optimiser.precision), device)
 
 

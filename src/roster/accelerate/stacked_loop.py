@@ -31,9 +31,9 @@ from roster.training.objective import (
     upcoming_windows,
 )
 
-WIDTHS, STEPS_PER_WIDTH = 14, 50
+WIDTHS, STEPS_PER_WIDTH = 14, 100
 """The most shapes that a step is recorded in, and how many steps must stand behind each: a recording costs as
-much as some ten steps, and fewer shapes cost padding."""
+much as some forty steps, and fewer shapes cost padding."""
 
 
 def fit(

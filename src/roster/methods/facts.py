@@ -47,6 +47,8 @@ class Facts:
     pretrained: bool
     masks: bool
     """Whether the vocabulary has a mask token."""
+    lower: float = 0.0
+    """Share of the labels on words without a capital: such names are written like other words."""
 
     def steps_per_epoch(self, batch_size: int) -> int:
         return max(1, math.ceil(self.sentences / batch_size))
@@ -62,6 +64,7 @@ def facts_of(config: Config, sentences: Sequence[Sentence]) -> Facts:
     backbone = describe_backbone(config)
     lengths = backbone.lengths([s.words for s in sentences[::stride]])
     spans = [(s.words[x.start : x.end], x.label) for s in sentences for x in s.spans or ()]
+    names = [" ".join(words) for words, _ in spans]
     return Facts(
         sentences=len(sentences),
         words=sum(map(len, sentences)),
@@ -74,6 +77,7 @@ def facts_of(config: Config, sentences: Sequence[Sentence]) -> Facts:
         positions=backbone.positions,
         pretrained=backbone.pretrained,
         masks=backbone.masks,
+        lower=sum(name == name.lower() for name in names) / max(1, len(names)),
     )
 
 

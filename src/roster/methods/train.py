@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from roster.accelerate.engine import choose_engine
+from roster.accelerate.engine import choose_engine, compile_kernels
 from roster.backbone.loading import import_code, resolve
 from roster.config import BILSTM_CNN, Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
@@ -90,11 +91,12 @@ def _train(
     gold: Sequence[Sentence],
     report: Mapping[str, Sequence[Sentence]],
 ) -> None:
+    kernels = compile_kernels(asked.config() if isinstance(asked, Request) else asked)
     with timed("data") as reading:
         config, derivation = _config(run, asked, minutes, dataset)
         method = registry.get(config.method)
         sentences, is_gold = add_gold(dataset.train, gold)
-        task, prepared = _task(config, method, dataset, sentences, is_gold, report, run)
+        task, prepared = _task(config, method, dataset, sentences, is_gold, report, run, kernels)
     if derivation:
         run.log(derivation)
     run.results.update(prepared.results)
@@ -146,10 +148,16 @@ def _task(
     is_gold: Sequence[bool],
     report: Mapping[str, Sequence[Sentence]],
     run: Run,
+    kernels: Sequence[Future[object]],
 ) -> tuple[Task, Prepared]:
     """The task; what can be wrong raises an error here, before any training, and leaves no run folder."""
     choose = partial(
-        choose_engine, config, head=method.head, together=method.models_together(config), log=run.log
+        choose_engine,
+        config,
+        head=method.head,
+        together=method.models_together(config),
+        log=run.log,
+        kernels=kernels,
     )
     try:
         prepared = method.prepare(config, sentences, is_gold)

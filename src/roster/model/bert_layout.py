@@ -70,6 +70,11 @@ def shape_of(config: Any) -> Shape:
     )
 
 
+def network_width(config: Any) -> int:
+    """The inner width of the feed-forward networks of an encoder that `shape_of` accepts."""
+    return int(config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size)
+
+
 def _need(condition: bool, otherwise: str) -> None:
     if not condition:
         raise NotStackableError(otherwise)

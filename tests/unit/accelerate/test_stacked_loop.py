@@ -35,6 +35,7 @@ from roster.methods.roster.head import TwoHeads
 from roster.methods.roster.noise_robust import NoiseRobustObjective
 from roster.methods.roster.self_training import SelfTrainingObjective, VariableLengthSelfTraining
 from roster.methods.train import train
+from roster.model.bert_layout import encoder_weights, shape_of
 from roster.model.decoding import bio_classes
 from roster.model.heads import OneHead, WordStates
 from roster.training import loop
@@ -207,6 +208,37 @@ def test_which_engine(backbones: dict[str, Path], tiny: Path, toy: list[Sentence
     chosen = choose_engine(config, torch.device("cuda"), encoder, TwoHeads, (5, 0), said.append)
     assert isinstance(chosen, PlainEngine)
     assert "modernbert" in said[-1]
+
+
+def test_kernels_are_compiled_ahead_only_where_they_are_used(
+    backbones: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the description of the backbone alone, before its weights are read."""
+    from roster.accelerate import engine, kernels
+    from roster.backbone.loading import load_encoder
+
+    asked: list[tuple[Any, int]] = []
+    monkeypatch.setattr(
+        kernels, "prepare", lambda shape, inner, dtype, device: asked.append((shape, inner)) or []
+    )
+    config = load_config(overrides=overrides(backbones["distilbert"]))
+    engine.compile_kernels(config)
+    assert not asked  # on a CPU
+    monkeypatch.setattr(engine, "choose_device", lambda name: torch.device("cuda"))
+    for kind in ("bert", "distilbert"):
+        engine.compile_kernels(load_config(overrides=overrides(backbones[kind])))
+        encoder = load_encoder(str(backbones[kind]))
+        inner = {one.name: one.shape for one in encoder_weights(encoder)}["0.up.weight"][0]
+        assert asked[-1] == (shape_of(encoder.config), inner)
+    asked.clear()
+    for more in (
+        overrides(backbones["modernbert"]),
+        {**overrides(backbones["bert"]), "optimiser.engine": "plain"},
+        {"method": "bilstm-crf", "backbone.name": "bilstm-cnn"},
+        {"backbone.name": str(backbones["bert"] / "none")},
+    ):
+        assert engine.compile_kernels(load_config(overrides=more)) == []
+    assert not asked
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,23 @@ def test_phrases_of_unknown_type() -> None:
     assert settled(sized(5000, phrases=3000), "method=autoner").own["autoner"].phrases is True
 
 
+def test_names_written_like_other_words() -> None:
+    """No O word is left out where most labels are in lower case; nothing else follows from the case."""
+    usual, lower = settled(sized(5000)), settled(replace(sized(5000), lower=0.8))
+    assert lower.own["noise_robust"].drop_o == 0 < usual.own["noise_robust"].drop_o
+    assert (
+        replace(lower.own["noise_robust"], drop_o=usual.own["noise_robust"].drop_o)
+        == usual.own["noise_robust"]
+    )
+    assert settled(replace(sized(5000), lower=0.3)) == usual
+    assert "80% of the labels have no capital" in settle(load_request(), replace(sized(5000), lower=0.8))[1]
+    assert "capital" not in settle(load_request(), sized(5000))[1]
+    given = load_request(overrides=["noise_robust.drop_o=0.25"])
+    config, text = settle(given, replace(sized(5000), lower=0.8))
+    assert config.section(NoiseRobust).drop_o == 0.25
+    assert "capital" not in text
+
+
 @pytest.mark.parametrize(
     ("method", "rate"),
     [("roster", "noise_robust"), ("fine-tune", "fine_tune"), ("bond", "bond"), ("autoner", "autoner")],
@@ -265,6 +282,12 @@ def test_facts_by_hand(tiny: Path) -> None:
     facts = facts_of(load_config(overrides={"backbone.name": str(tiny)}), data())
     assert (facts.sentences, facts.words, facts.labels) == (5, 15, 6)
     assert (facts.names, facts.types, facts.phrases) == (3, 2, 1)
+    assert facts.lower == 0
+    cased = [
+        words(("Anna", "PER"), ("heard", ""), ("the viol", "MISC")),
+        words(("oboe d'amore", "MISC"), ("", "")),
+    ]
+    assert facts_of(load_config(overrides={"backbone.name": str(tiny)}), cased).lower == 2 / 3
     assert (facts.width, facts.positions, facts.pretrained, facts.masks) == (32, 65, True, True)
     assert 5 + 2 <= facts.length <= 5 * 4  # words or more, with two special tokens
     short = facts_of(load_config(overrides={"backbone.name": str(tiny)}), [words(("the", ""))] * 9)
