@@ -68,6 +68,7 @@ def test_through_a_pipe(
     done = roster("review", model, corpus / "test_text.txt", "-o", begun, stdin=f"x\n{first}u\nq\n{text}")
     assert done.code == 0, done.err
     assert "this key has no meaning here" in done.out
+    assert "0 answers" not in done.out  # such a key changes no estimate
     assert json.loads(roster("review", begun, "--json").out)["answers"] == 6
 
     done = roster("review", begun, "--width", "0.001", stdin=typed_rest(begun, text, 6))

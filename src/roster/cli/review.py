@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ REVIEW/corrections.tsv what follows for the dictionary.
 EXAMPLE = "roster review runs/news news.txt -o review --width 0.03"
 WIDTH = 0.03
 ASK_NAME = "r right, t type, b border, n no name, a all right, u undo, s skip, q quit"
-ASK_MISSING = "Enter nothing is missing, m missing name, u undo, s skip, q quit"
+ASK_MISSING = "Are names missing? Enter no, m add one, u undo, s skip, q quit"
 VERDICTS = {"r": "right", "\n": "right", " ": "right", "n": "no name", "a": "all right", "s": "skip"}
 
 
@@ -115,7 +116,8 @@ class Terminal:
 
         self.review, self.width, self.confidence = review, width, confidence
         self.keys: Keys = standard(lambda text: print(text, end="", flush=True))
-        self.colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        self.terminal = sys.stdout.isatty()
+        self.colour = self.terminal and "NO_COLOR" not in os.environ
 
     def run(self) -> None:
         """Asks until the interval is narrow, the text ends, the input ends or the person quits."""
@@ -132,20 +134,28 @@ class Terminal:
             if question.number != shown:
                 print(f"\nsentence {len(self.review.session.closed()) + 1}")
                 shown = question.number
-            print(marked(question, self.colour))
+            self._print(marked(question, self.colour))
             print(ASK_MISSING if question.mention is None else ASK_NAME, end=": ", flush=True)
+            answered = self.review.session.answered
             if not self._take(question):
                 print()
                 return
-            self._show_estimate()
+            if self.review.session.answered != answered:
+                self._show_estimate()
+
+    def _print(self, text: str) -> None:
+        """Lines of a terminal break between words."""
+        from roster.reviewing.screen import wrapped
+
+        print(wrapped(text, shutil.get_terminal_size().columns if self.terminal else None))
 
     def _show_estimate(self) -> None:
-        from roster.reviewing.screen import estimate_line
+        from roster.reviewing.screen import estimate_lines
 
         session = self.review.session
         scores = session.estimate(confidence=self.confidence)
         left = session.answers_left(self.width, self.confidence)
-        print(estimate_line(scores, session.answered, self.width, left))
+        self._print(estimate_lines(scores, session.answered, self.width, left))
 
     def _take(self, question: Question) -> bool:
         """One key and what follows from it; False to quit."""
@@ -171,7 +181,7 @@ class Terminal:
                 self.review.answer("type", Span(span.start, span.end, parse_type(text, types)))
             elif key in ("b", "m") and (key == "m") == (span is None):
                 if not self.keys.pending:
-                    print(numbered(question.sentence))
+                    self._print(numbered(question.sentence))
                 text = self.keys.line(f"first word, last word, type ({type_list(types)}): ")
                 if text is None:
                     return False
