@@ -97,6 +97,13 @@ def typed_rest(folder: Path, text: str, given: int) -> str:
     return "".join(text.splitlines(keepends=True)[given:])
 
 
+def test_the_estimate_is_shown_once_for_a_sentence(roster: Any, begun: Path, gold: list[Sentence]) -> None:
+    done = roster("review", begun, "--width", "0.001", stdin=typed(begun, gold, 20))
+    assert done.code == 0, done.err
+    shown = [line for line in done.out.splitlines() if " answers: F1 " in line or "; an estimate" in line]
+    assert len(shown) == 20
+
+
 def test_it_ends_at_the_width(roster: Any, model: Path, corpus: Path, tmp_path: Path) -> None:
     """Not before 30 sentences, and the same command goes on from there."""
     command = ["review", model, corpus / "train_text.txt", "-o", tmp_path / "review", "--width", "0.9"]

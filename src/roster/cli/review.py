@@ -121,7 +121,7 @@ class Terminal:
 
     def run(self) -> None:
         """Asks until the interval is narrow, the text ends, the input ends or the person quits."""
-        from roster.reviewing.screen import marked
+        from roster.reviewing.screen import dimmed, marked
 
         shown = -1
         go_on = self.review.session.narrow(self.width, self.confidence)
@@ -132,22 +132,25 @@ class Terminal:
                 print(f"F1 is known to ± {self.width:g}")
                 return
             if question.number != shown:
-                print(f"\nsentence {len(self.review.session.closed()) + 1}")
+                print(dimmed(f"\nsentence {len(self.review.session.closed()) + 1}", self.colour))
                 shown = question.number
             self._print(marked(question, self.colour))
-            print(ASK_MISSING if question.mention is None else ASK_NAME, end=": ", flush=True)
+            ask = ASK_MISSING if question.mention is None else ASK_NAME
+            print(dimmed(f"{ask}: ", self.colour), end="", flush=True)
             answered = self.review.session.answered
             if not self._take(question):
                 print()
                 return
-            if self.review.session.answered != answered:
-                self._show_estimate()
+            left = self.review.next()
+            if self.review.session.answered != answered and (left is None or left.fresh):
+                self._show_estimate()  # it rests on whole sentences
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, dim: bool = False) -> None:
         """Lines of a terminal break between words."""
-        from roster.reviewing.screen import wrapped
+        from roster.reviewing.screen import dimmed, wrapped
 
-        print(wrapped(text, shutil.get_terminal_size().columns if self.terminal else None))
+        lines = wrapped(text, shutil.get_terminal_size().columns if self.terminal else None)
+        print(dimmed(lines, self.colour and dim))
 
     def _show_estimate(self) -> None:
         from roster.reviewing.screen import estimate_lines
@@ -155,13 +158,13 @@ class Terminal:
         session = self.review.session
         scores = session.estimate(confidence=self.confidence)
         left = session.answers_left(self.width, self.confidence)
-        self._print(estimate_lines(scores, session.answered, self.width, left))
+        self._print(estimate_lines(scores, session.answered, self.width, left), dim=True)
 
     def _take(self, question: Question) -> bool:
         """One key and what follows from it; False to quit."""
         from roster.corpus.sentence import Span
         from roster.reviewing.answers import AnswerError
-        from roster.reviewing.screen import numbered, parse_span, parse_type, type_list
+        from roster.reviewing.screen import dimmed, numbered, parse_span, parse_type, type_list
 
         key = self.keys.key()
         if key in ("", "q"):
@@ -175,14 +178,15 @@ class Terminal:
                 if not self.review.undo():
                     print("there is nothing to undo")
             elif key == "t" and span is not None:
-                text = self.keys.line(f"type ({type_list(types)}): ")
+                text = self.keys.line(dimmed(f"type ({type_list(types)}): ", self.colour))
                 if text is None:
                     return False
                 self.review.answer("type", Span(span.start, span.end, parse_type(text, types)))
             elif key in ("b", "m") and (key == "m") == (span is None):
                 if not self.keys.pending:
-                    self._print(numbered(question.sentence))
-                text = self.keys.line(f"first word, last word, type ({type_list(types)}): ")
+                    self._print(numbered(question.sentence), dim=True)
+                prompt = f"first word, last word, type ({type_list(types)}): "
+                text = self.keys.line(dimmed(prompt, self.colour))
                 if text is None:
                     return False
                 name = parse_span(text, question.sentence, types, None if span is None else span.label)

@@ -15,7 +15,7 @@ JOINERS = "\u200c\u200d"
 """Format characters that the spelling of some languages needs."""
 FIRST_STRONG, POP = "\u2068", "\u2069"
 RIGHT_TO_LEFT = ("R", "AL", "AN")
-BOLD, REVERSE, DIM, PLAIN = "\x1b[1m", "\x1b[7m", "\x1b[2m", "\x1b[0m"
+BOLD, DIM, UNDERLINE, REVERSE, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[4m", "\x1b[7m", "\x1b[0m"
 COLOUR = re.compile(r"\x1b\[\d*m")
 LEAST = 20
 """Columns below which lines are left to the terminal."""
@@ -101,9 +101,14 @@ def marked(question: Question, colour: bool = False) -> str:
             text = f"[[{name}]]"
             parts.append(f"{REVERSE}{text}{PLAIN}{BOLD}{label}{PLAIN}" if colour else f"{text}{label}")
         else:
-            parts.append(f"{DIM}[{name}]{label}{PLAIN}" if colour else f"[{name}]{label}")
+            parts.append(f"{UNDERLINE}[{name}]{PLAIN}{BOLD}{label}{PLAIN}" if colour else f"[{name}]{label}")
         at = end
     return "".join([*parts, safe(sentence.text[at:])])
+
+
+def dimmed(text: str, colour: bool) -> str:
+    """What stands around the sentences: less bright than they are."""
+    return "\n".join(f"{DIM}{line}{PLAIN}" for line in text.split("\n")) if colour else text
 
 
 def numbered(sentence: Sentence) -> str:

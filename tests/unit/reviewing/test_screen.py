@@ -13,11 +13,15 @@ from roster.reviewing.answers import Answer, reviewed
 from roster.reviewing.estimate import Interval, Scores
 from roster.reviewing.screen import (
     BOLD,
+    COLOUR,
+    DIM,
     FIRST_STRONG,
     JOINERS,
     PLAIN,
     POP,
+    UNDERLINE,
     columns_of,
+    dimmed,
     estimate_lines,
     marked,
     numbered,
@@ -69,6 +73,17 @@ def test_colour_marks_only_what_is_marked() -> None:
     shown = marked(question(["\x1b[31mAda", "saw"], [Span(0, 1, "PER")]), colour=True)
     assert shown.count("\x1b") == 4
     assert "\\x1b[31mAda" in shown
+
+
+def test_names_stand_out_from_what_is_around_the_sentence() -> None:
+    """The sentence and its names are never dim; without colours nothing is."""
+    words, spans = ["Ada", "saw", "Oslo"], [Span(0, 1, "PER"), Span(2, 3, "LOC")]
+    shown = marked(question(words, spans), colour=True)
+    assert DIM not in shown
+    assert f"{UNDERLINE}[Oslo]{PLAIN}{BOLD}LOC{PLAIN}" in shown
+    assert COLOUR.sub("", shown) == marked(question(words, spans))
+    assert dimmed("a\nb", True) == f"{DIM}a{PLAIN}\n{DIM}b{PLAIN}"
+    assert dimmed("a\nb", False) == "a\nb"
 
 
 def test_numbers() -> None:
