@@ -66,6 +66,7 @@ def test_calibrate(copy: Path, corpus: Path, roster: Any, tmp_path: Path) -> Non
     assert done.code == 0, done.err
     fit = json.loads(done.out)
     assert json.loads((copy / "model" / "calibration.json").read_text()) == fit
+    assert "Scores are calibrated" in (copy / "model" / "README.md").read_text(encoding="utf-8")
     assert set(fit["before"]) == set(fit["after"]) == {"calibration_error", "brier"}
     after = roster("predict", copy, gold).out
     assert after != before

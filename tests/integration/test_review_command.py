@@ -68,6 +68,7 @@ def test_through_a_pipe(
     done = roster("review", model, corpus / "test_text.txt", "-o", begun, stdin=f"x\n{first}u\nq\n{text}")
     assert done.code == 0, done.err
     assert "this key has no meaning here" in done.out
+    assert "0 answers" not in done.out  # such a key changes no estimate
     assert json.loads(roster("review", begun, "--json").out)["answers"] == 6
 
     done = roster("review", begun, "--width", "0.001", stdin=typed_rest(begun, text, 6))
@@ -94,6 +95,13 @@ def test_through_a_pipe(
 
 def typed_rest(folder: Path, text: str, given: int) -> str:
     return "".join(text.splitlines(keepends=True)[given:])
+
+
+def test_the_estimate_is_shown_once_for_a_sentence(roster: Any, begun: Path, gold: list[Sentence]) -> None:
+    done = roster("review", begun, "--width", "0.001", stdin=typed(begun, gold, 20))
+    assert done.code == 0, done.err
+    shown = [line for line in done.out.splitlines() if " answers: F1 " in line or "; an estimate" in line]
+    assert len(shown) == 20
 
 
 def test_it_ends_at_the_width(roster: Any, model: Path, corpus: Path, tmp_path: Path) -> None:

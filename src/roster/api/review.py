@@ -7,7 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from roster.corpus.dataset import load_dataset
 from roster.corpus.io import read
+from roster.corpus.sentence import Sentence
 from roster.corpus.texts import sentences_of
 from roster.errors import ConfigError, RunError
 from roster.reviewing.folder import DIFFERENT, SENTENCES_FILE, About, check_about, create, is_review
@@ -75,7 +77,7 @@ def start_review(
     from roster.reviewing.prediction import predict, sample
 
     ner = load(model, device) if isinstance(model, str | Path) else model
-    source = read(text, format, split=split) if isinstance(text, str | Path) else sentences_of(text)
+    source = _sentences(model, text, format, split)
     drawn, total = sample(source, sentences, seed)
     found, expected = predict(ner, drawn)
     folder.mkdir(parents=True, exist_ok=True)
@@ -111,6 +113,19 @@ def training_text(run: str | Path) -> str | None:
     except RunError:
         return None
     return path if path and Path(path).exists() else None
+
+
+def _sentences(
+    model: object, text: str | Path | Iterable[Any], format: str | None, split: str | None
+) -> Iterable[Sentence]:
+    """The text to review. That of the run itself is read as its training read it: a folder of `roster label`
+    has other files, such as the list of types."""
+    if not isinstance(text, str | Path):
+        return sentences_of(text)
+    own = training_text(model) if isinstance(model, str | Path) else None
+    if own is not None and _name(own) == _name(text) and format is None and split in (None, "train"):
+        return load_dataset(text).train
+    return read(text, format, split=split)
 
 
 def _name(source: object) -> str:

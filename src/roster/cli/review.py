@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ REVIEW/corrections.tsv what follows for the dictionary.
 EXAMPLE = "roster review runs/news news.txt -o review --width 0.03"
 WIDTH = 0.03
 ASK_NAME = "r right, t type, b border, n no name, a all right, u undo, s skip, q quit"
-ASK_MISSING = "Enter nothing is missing, m missing name, u undo, s skip, q quit"
+ASK_MISSING = "Are names missing? Enter no, m add one, u undo, s skip, q quit"
 VERDICTS = {"r": "right", "\n": "right", " ": "right", "n": "no name", "a": "all right", "s": "skip"}
 
 
@@ -115,11 +116,12 @@ class Terminal:
 
         self.review, self.width, self.confidence = review, width, confidence
         self.keys: Keys = standard(lambda text: print(text, end="", flush=True))
-        self.colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        self.terminal = sys.stdout.isatty()
+        self.colour = self.terminal and "NO_COLOR" not in os.environ
 
     def run(self) -> None:
         """Asks until the interval is narrow, the text ends, the input ends or the person quits."""
-        from roster.reviewing.screen import marked
+        from roster.reviewing.screen import dimmed, marked
 
         shown = -1
         go_on = self.review.session.narrow(self.width, self.confidence)
@@ -130,28 +132,39 @@ class Terminal:
                 print(f"F1 is known to ± {self.width:g}")
                 return
             if question.number != shown:
-                print(f"\nsentence {len(self.review.session.closed()) + 1}")
+                print(dimmed(f"\nsentence {len(self.review.session.closed()) + 1}", self.colour))
                 shown = question.number
-            print(marked(question, self.colour))
-            print(ASK_MISSING if question.mention is None else ASK_NAME, end=": ", flush=True)
+            self._print(marked(question, self.colour))
+            ask = ASK_MISSING if question.mention is None else ASK_NAME
+            print(dimmed(f"{ask}: ", self.colour), end="", flush=True)
+            answered = self.review.session.answered
             if not self._take(question):
                 print()
                 return
-            self._show_estimate()
+            left = self.review.next()
+            if self.review.session.answered != answered and (left is None or left.fresh):
+                self._show_estimate()  # it rests on whole sentences
+
+    def _print(self, text: str, dim: bool = False) -> None:
+        """Lines of a terminal break between words."""
+        from roster.reviewing.screen import dimmed, wrapped
+
+        lines = wrapped(text, shutil.get_terminal_size().columns if self.terminal else None)
+        print(dimmed(lines, self.colour and dim))
 
     def _show_estimate(self) -> None:
-        from roster.reviewing.screen import estimate_line
+        from roster.reviewing.screen import estimate_lines
 
         session = self.review.session
         scores = session.estimate(confidence=self.confidence)
         left = session.answers_left(self.width, self.confidence)
-        print(estimate_line(scores, session.answered, self.width, left))
+        self._print(estimate_lines(scores, session.answered, self.width, left), dim=True)
 
     def _take(self, question: Question) -> bool:
         """One key and what follows from it; False to quit."""
         from roster.corpus.sentence import Span
         from roster.reviewing.answers import AnswerError
-        from roster.reviewing.screen import numbered, parse_span, parse_type, type_list
+        from roster.reviewing.screen import dimmed, numbered, parse_span, parse_type, type_list
 
         key = self.keys.key()
         if key in ("", "q"):
@@ -165,14 +178,15 @@ class Terminal:
                 if not self.review.undo():
                     print("there is nothing to undo")
             elif key == "t" and span is not None:
-                text = self.keys.line(f"type ({type_list(types)}): ")
+                text = self.keys.line(dimmed(f"type ({type_list(types)}): ", self.colour))
                 if text is None:
                     return False
                 self.review.answer("type", Span(span.start, span.end, parse_type(text, types)))
             elif key in ("b", "m") and (key == "m") == (span is None):
                 if not self.keys.pending:
-                    print(numbered(question.sentence))
-                text = self.keys.line(f"first word, last word, type ({type_list(types)}): ")
+                    self._print(numbered(question.sentence), dim=True)
+                prompt = f"first word, last word, type ({type_list(types)}): "
+                text = self.keys.line(dimmed(prompt, self.colour))
                 if text is None:
                     return False
                 name = parse_span(text, question.sentence, types, None if span is None else span.label)

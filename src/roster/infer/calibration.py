@@ -6,7 +6,7 @@ sentences with true labels a monotonic map from score to probability is fitted b
     p = sigmoid(slope * logit(score) + intercept)
 
 (Platt scaling; a slope alone would be temperature scaling). It is kept as `calibration.json` in the model
-folder. Spans do not change, and neither does the order of their scores.
+folder, and the model card tells of it. Spans do not change, and neither does the order of their scores.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from roster.errors import DataError, ModelError
-from roster.model.folder import CALIBRATION, replace_file
+from roster.files import write_text
+from roster.log import LOGGER
+from roster.model.folder import CALIBRATION, CARD, replace_file
 
 if TYPE_CHECKING:
     from roster.corpus.sentence import Sentence
@@ -78,13 +80,18 @@ class Fit:
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    @property
+    def measures(self) -> dict[str, tuple[float, float]]:
+        """Both measures before and after, by name."""
+        return {
+            "expected calibration error": (self.before.calibration_error, self.after.calibration_error),
+            "Brier score": (self.before.brier, self.after.brier),
+        }
+
     def table(self) -> str:
         """Both measures before and after, as aligned text."""
-        lines = [f"{'':28}  before   after"]
-        for name, words in (("calibration_error", "expected calibration error"), ("brier", "Brier score")):
-            values = [getattr(side, name) for side in (self.before, self.after)]
-            lines.append(f"{words:28}  {values[0]:6.3f}  {values[1]:6.3f}")
-        return "\n".join(lines)
+        rows = [f"{name:28}  {before:6.3f}  {after:6.3f}" for name, (before, after) in self.measures.items()]
+        return "\n".join([f"{'':28}  before   after", *rows])
 
 
 def bins(scores: np.ndarray, right: np.ndarray, n: int = BINS) -> list[tuple[float, float, int]]:
@@ -202,8 +209,22 @@ class ScoredEntities:
 
 
 def save_calibration(folder: Path, found: Fit) -> None:
-    """Keeps a calibration in a model folder, whose checksums stay right."""
+    """Keeps a calibration in a model folder, whose checksums stay right, and writes it into the model card.
+
+    The card comes last, so that it never tells of a calibration that is not there.
+    """
     replace_file(folder, CALIBRATION, json.dumps(found.as_dict(), indent=2) + "\n")
+    from roster.methods.card import calibrated_card
+
+    path = folder / CARD
+    if not path.is_file():
+        return
+    try:
+        card = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        LOGGER.warning(f"{path} cannot be read ({error}); it does not tell that scores are calibrated")
+        return
+    write_text(path, calibrated_card(card, found.entities, found.measures))
 
 
 def load_calibration(folder: Path) -> Calibration | None:
@@ -219,10 +240,34 @@ def load_calibration(folder: Path) -> Calibration | None:
         found = json.loads(path.read_text(encoding="utf-8"))["calibration"]
         made = Calibration(float(found["slope"]), float(found["intercept"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"{path} is damaged: {error}; remove it, or run roster calibrate again") from None
+        raise _damaged(path, error) from None
     if not (np.isfinite([made.slope, made.intercept]).all() and made.slope > 0):
         raise ModelError(f"{path} is damaged: it needs a slope above 0; run roster calibrate again")
     return made
+
+
+def load_fit(folder: Path) -> Fit | None:
+    """The calibration of a model folder with its errors before and after; None where it has none.
+
+    Raises:
+        ModelError: the file is damaged.
+    """
+    made, path = load_calibration(folder), folder / CALIBRATION
+    if made is None:
+        return None
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        before, after = (
+            Reliability(float(found[side]["calibration_error"]), float(found[side]["brier"]))
+            for side in ("before", "after")
+        )
+        return Fit(made, int(found["entities"]), before, after)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(f"{path} is damaged: {error}; remove it, or run roster calibrate again")
 
 
 def _logit(p: np.ndarray) -> np.ndarray:

@@ -18,10 +18,15 @@ from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import ModelError
 from roster.methods.quality import best_evidence, estimate_lines, final_scores, short
-from roster.pages.markdown import cell, facts_table, table
+from roster.pages.markdown import cell, facts_table, table, with_section
 
 LABEL_REPORT = "labels.json"
 """Beside the training data, where `roster label` made it."""
+SCORES, LIMITS = "Scores of entities", "Limits"
+"""Titles of sections. `roster calibrate` replaces that of the scores."""
+NOT_CALIBRATED = """\
+The score of an entity is the mean probability of its words. Scores are not calibrated: they are no
+probabilities that entities are right. `roster calibrate` fits them to sentences with true labels."""
 LICENCE = re.compile(r"^(?:license:|\|\s*licen[cs]e\s*\|)\s*([^|\n]+?)\s*\|?\s*$", re.M | re.I)
 """In the front matter of a card, or in its table."""
 
@@ -75,10 +80,11 @@ Trained by `roster train` on distant labels. Use: `roster predict FOLDER FILE`, 
 
 {_quality(results)}
 
-The score of an entity is the mean probability of its words. It is no probability that the entity is right
-unless the folder holds a calibration.json, which `roster calibrate` makes from sentences with true labels.
+## {SCORES}
 
-## Limits
+{NOT_CALIBRATED}
+
+## {LIMITS}
 
 - Labels from a dictionary are incomplete and partly wrong; the model may have learned some of their errors.
 - It knows the types above and no others, in text like that it was trained on.
@@ -92,6 +98,26 @@ All settings are in config.toml.
 
 {_licence_words(base, licence)}
 """
+
+
+def calibrated_card(card: str, entities: int, errors: Mapping[str, tuple[float, float]]) -> str:
+    """A card that says that the scores are calibrated.
+
+    Args:
+        card: the card so far, perhaps edited, or made by an earlier version.
+        entities: how many the calibration was fitted to.
+        errors: the value of each measure before and after.
+    """
+    rows = [(name, *(f"{value:.3f}" for value in pair)) for name, pair in errors.items()]
+    words = f"""\
+Scores are calibrated: the score of an entity is an estimate of the probability that it is right. `roster
+calibrate` fitted it to the {entities:,} entities that the model finds in sentences with true labels.
+
+{table(("0 is best", "before", "after"), rows)}
+
+"After" is by cross-fitting: each half of the sentences is judged by what was fitted to the other half. In
+text of another kind the error can be larger."""
+    return with_section(card, SCORES, words, before=LIMITS)
 
 
 def licence_of(card: str) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError, RunError
+from roster.infer.calibration import Fit, load_fit
 from roster.methods.request import read_config
 from roster.model.folder import read_facts
 from roster.training.finished import MEMBER, FinishedRun, members
@@ -47,6 +48,8 @@ class RunFacts:
     dataset: Dataset | None
     no_data: str
     """Why there is no data set; empty where there is one."""
+    calibration: Fit | None = None
+    """What `roster calibrate` kept in the model folder."""
     sentences: tuple[Sentence, ...] = ()
     """The sentences that were learned from, in the order of the predictions; empty without the data set."""
 
@@ -69,6 +72,7 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
 
     Raises:
         RunError: the folder is no finished run, or a file in it is damaged; or `data` is another data set.
+        ModelError: the calibration of its model is damaged.
     """
     run = FinishedRun.open(folder)
     path, results = run.path, run.results
@@ -101,6 +105,7 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
         predictions,
         dataset,
         no_data,
+        load_fit(path / "model"),
         tuple(sentences),
     )
 

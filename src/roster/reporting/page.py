@@ -80,7 +80,7 @@ def sections(facts: RunFacts, evidence: Findings, draw: bool) -> list[Section]:
         entities(facts, draw),
         examples(facts, evidence),
         mistakes(evidence),
-        calibration(evidence, draw),
+        calibration(facts, evidence, draw),
         agreement(facts),
         kept(facts, draw),
         loss(facts, draw),

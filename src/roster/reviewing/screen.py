@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +15,10 @@ JOINERS = "\u200c\u200d"
 """Format characters that the spelling of some languages needs."""
 FIRST_STRONG, POP = "\u2068", "\u2069"
 RIGHT_TO_LEFT = ("R", "AL", "AN")
-BOLD, REVERSE, DIM, PLAIN = "\x1b[1m", "\x1b[7m", "\x1b[2m", "\x1b[0m"
+BOLD, DIM, UNDERLINE, REVERSE, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[4m", "\x1b[7m", "\x1b[0m"
+COLOUR = re.compile(r"\x1b\[\d*m")
+LEAST = 20
+"""Columns below which lines are left to the terminal."""
 
 
 def safe(text: str) -> str:
@@ -40,6 +44,46 @@ def _safe(c: str) -> str:
     return c
 
 
+def wrapped(text: str, columns: int | None) -> str:
+    """Text whose lines break between words where the terminal would break them anywhere; without `columns`
+    as it is. A word that is longer than a line is left to the terminal.
+
+    >>> print(wrapped("Swiss Bank Corp sets warrants", 20))
+    Swiss Bank Corp sets
+    warrants
+    """
+    if columns is None or columns < LEAST:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        made, used = [""], 0
+        for word in re.findall(r" *[^ ]+", line):
+            size = columns_of(word)
+            if used and used + size > columns:
+                made.append("")
+                used, word = 0, word.lstrip(" ")
+                size = columns_of(word)
+            made[-1] += word
+            used += size
+        lines += made
+    return "\n".join(lines)
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal a text takes; Chinese and Japanese characters take two.
+
+    >>> columns_of("Oslo"), columns_of("東京"), columns_of(f"{BOLD}é{PLAIN}")
+    (4, 4, 1)
+    """
+    return sum(_columns(c) for c in COLOUR.sub("", text))
+
+
+def _columns(c: str) -> int:
+    if unicodedata.category(c) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1
+
+
 def marked(question: Question, colour: bool = False) -> str:
     """The sentence on one line; the name that is asked about in [[ ]], other names in [ ], each with its
     type."""
@@ -57,9 +101,14 @@ def marked(question: Question, colour: bool = False) -> str:
             text = f"[[{name}]]"
             parts.append(f"{REVERSE}{text}{PLAIN}{BOLD}{label}{PLAIN}" if colour else f"{text}{label}")
         else:
-            parts.append(f"{DIM}[{name}]{label}{PLAIN}" if colour else f"[{name}]{label}")
+            parts.append(f"{UNDERLINE}[{name}]{PLAIN}{BOLD}{label}{PLAIN}" if colour else f"[{name}]{label}")
         at = end
     return "".join([*parts, safe(sentence.text[at:])])
+
+
+def dimmed(text: str, colour: bool) -> str:
+    """What stands around the sentences: less bright than they are."""
+    return "\n".join(f"{DIM}{line}{PLAIN}" for line in text.split("\n")) if colour else text
 
 
 def numbered(sentence: Sentence) -> str:
@@ -71,19 +120,21 @@ def numbered(sentence: Sentence) -> str:
     return " ".join(f"{i}:{safe(word)}" for i, word in enumerate(sentence.words, 1))
 
 
-def estimate_line(scores: Scores | None, answered: int, width: float | None, left: int | None) -> str:
+def estimate_lines(scores: Scores | None, answered: int, width: float | None, left: int | None) -> str:
     """The estimate after so many answers, and how many more are needed for an interval of plus or minus
-    `width`."""
+    `width`; precision and recall on a line of their own."""
     count = f"{answered} answer{'' if answered == 1 else 's'}"
     if scores is None or scores.f1 is None:
         return f"{count}; an estimate follows after a few sentences"
     text = f"{count}: F1 {_interval(scores.f1)}"
-    for name, one in (("precision", scores.precision), ("recall", scores.recall)):
-        if one is not None:
-            text += f", {name} {_interval(one)}"
     if width is not None and left:
-        text += f"; about {left} more for F1 ± {width:g}"
-    return text
+        text += f"; about {left} more for ± {width:g}"
+    others = [
+        f"{name} {_interval(one)}"
+        for name, one in (("precision", scores.precision), ("recall", scores.recall))
+        if one is not None
+    ]
+    return "\n".join([text, *([f"  {', '.join(others)}"] if others else [])])
 
 
 def _interval(one: Interval) -> str:

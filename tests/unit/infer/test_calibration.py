@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence
-from roster.errors import DataError, ModelError
+from roster.errors import DataError, ModelError, RosterError
 from roster.infer import calibration
 from roster.infer.calibration import (
     FLATTEST,
@@ -25,10 +25,12 @@ from roster.infer.calibration import (
     cross_fitted,
     fit,
     load_calibration,
+    load_fit,
     save_calibration,
 )
 from roster.infer.recogniser import load
-from roster.model.folder import CALIBRATION, CHECKSUMS, verify, write_checksums
+from roster.methods.card import NOT_CALIBRATED
+from roster.model.folder import CALIBRATION, CARD, CHECKSUMS, verify, write_checksums
 
 PAIRS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60)
 
@@ -209,3 +211,56 @@ def test_words_of_the_table() -> None:
         ["0.190", "0.035"],
         ["0.183", "0.110"],
     ]
+
+
+def test_the_fit_is_read_as_it_was_written(copy: Path) -> None:
+    assert load_fit(copy) is None
+    save_calibration(copy, MADE)
+    assert load_fit(copy) == MADE
+    (copy / CALIBRATION).write_text('{"calibration": {"slope": 1, "intercept": 0}}')
+    with pytest.raises(ModelError, match=r"calibration.json is damaged.*again"):
+        load_fit(copy)
+
+
+CARD_TEXT = f"# A\n\nmine: é\n\n## Scores of entities\n\n{NOT_CALIBRATED}\n\n## Limits\n\n- of mine\n"
+
+
+def test_the_card_tells_of_the_calibration(copy: Path) -> None:
+    (copy / CARD).write_text(CARD_TEXT, encoding="utf-8")
+    for made in (drawn(200, 0.7, 0.3).fit(), MADE):  # a second calibration replaces the first
+        save_calibration(copy, made)
+        card = (copy / CARD).read_text(encoding="utf-8")
+        before, after = made.before.calibration_error, made.after.calibration_error
+        assert f"| expected calibration error | {before:.3f} | {after:.3f} |" in card
+        assert card.count("Scores are calibrated") == card.count("| Brier score |") == 1
+        assert "the 200 entities" in card
+        assert "not calibrated" not in card
+        assert card.startswith("# A\n\nmine: é\n\n## Scores of entities\n")
+        assert card.endswith("larger.\n\n## Limits\n\n- of mine\n")
+        verify(copy)
+
+
+def test_the_card_is_replaced_whole_or_not_at_all(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (copy / CARD).write_text(CARD_TEXT, encoding="utf-8")
+
+    def full(*_: object) -> None:
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("roster.files.os.replace", full, raising=True)
+        patch.setattr(calibration, "replace_file", lambda *_: None)
+        with pytest.raises((OSError, RosterError), match="disk full"):
+            save_calibration(copy, MADE)
+    assert (copy / CARD).read_text(encoding="utf-8") == CARD_TEXT
+    assert [one.name for one in copy.iterdir() if one.name.endswith(".part")] == []
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe no text"])
+def test_a_folder_whose_card_is_missing_or_no_text(content: bytes | None, copy: Path) -> None:
+    (copy / CARD).unlink(missing_ok=True)
+    if content is not None:
+        (copy / CARD).write_bytes(content)
+    save_calibration(copy, MADE)
+    assert load_calibration(copy) == MADE.calibration
+    assert (copy / CARD).exists() == (content is not None)
+    verify(copy)

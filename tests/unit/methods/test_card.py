@@ -11,7 +11,7 @@ from roster.config import Config
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import write
 from roster.corpus.sentence import Sentence, Span
-from roster.methods.card import licence_of, model_card
+from roster.methods.card import calibrated_card, licence_of, model_card
 from roster.methods.request import load_config
 
 SENTENCE = Sentence.from_words(["Ada", "ran"], [Span(0, 1, "PER|<b>")])
@@ -68,6 +68,43 @@ def test_the_bundled_backbone() -> None:
     data = Dataset.from_sentences([SENTENCE])
     card = model_card(config("roster-small-en-2"), data.types, data, data.train, [], {})
     assert "The licence of the backbone roster-small-en-2 is Apache-2.0." in card
+
+
+ERRORS = {"expected calibration error": (0.2, 0.03), "Brier score": (0.19, 0.1)}
+
+
+def test_scores_are_said_to_be_calibrated_once_they_are() -> None:
+    data = Dataset.from_sentences([SENTENCE])
+    card = model_card(config("roster-small-en-2"), data.types, data, data.train, [], {})
+    assert "Scores are not calibrated" in card
+    now = calibrated_card(card, 1234, ERRORS)
+    assert "not calibrated" not in now
+    assert "the 1,234 entities" in now
+    assert "| expected calibration error | 0.200 | 0.030 |" in now
+    titles = [[line for line in one.splitlines() if line.startswith("#")] for one in (card, now)]
+    assert titles[0] == titles[1]
+    for kept in ("## Limits\n\n- Labels from", "license: unknown"):
+        assert kept in now
+    assert calibrated_card(now, 1234, ERRORS) == now
+
+
+@pytest.mark.parametrize(
+    ("card", "titles"),
+    [
+        (
+            "# A\n\n## Quality\n\nx\n\n## Limits\n\ny\n",
+            ["# A", "## Quality", "## Scores of entities", "## Limits"],
+        ),
+        ("# A\n\nx", ["# A", "## Scores of entities"]),
+        ("", ["## Scores of entities"]),
+    ],
+)
+def test_cards_without_the_section(card: str, titles: list[str]) -> None:
+    """Of earlier versions, or rewritten by their owner."""
+    now = calibrated_card(card, 60, ERRORS)
+    assert [line for line in now.splitlines() if line.startswith("#")] == titles
+    assert "Scores are calibrated" in now
+    assert calibrated_card(now, 60, ERRORS) == now
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 import roster
 from roster.errors import DataError, RunError
+from roster.infer.calibration import Calibration, Fit, Reliability, save_calibration
 from roster.reporting.facts import read_run
 from roster.training.run import PREDICTIONS
 from tests.unit.reporting.strange import LOC, PER, add_facts
@@ -102,6 +103,21 @@ def test_estimates_and_calibration_are_told_with_their_errors(page: Page) -> Non
     assert f"{PER} 0.500 0.100 15" in page.words
     assert "expected calibration error" in page.words
     assert "by cross-fitting" in page.words
+
+
+def test_a_calibrated_model(run: Path, page: Page, tmp_path: Path) -> None:
+    """The report tells of the calibration that the model has, with true labels at hand or without."""
+    assert "Scores are not calibrated" in page.words
+    fit = Fit(Calibration(0.5, -1.0), 1234, Reliability(0.211, 0.19), Reliability(0.042, 0.12))
+    with_labels, without = shutil.copytree(run, tmp_path / "run"), earlier(run, tmp_path)
+    for folder in (with_labels, without):
+        save_calibration(folder / "model", fit)
+        found = Page(roster.report(folder, tmp_path / "page.html").read_text(encoding="utf-8"))
+        assert "fitted it to 1,234 entities" in found.words
+        assert "expected calibration error 0.211 0.042" in found.words
+        assert "not calibrated" not in found.words
+        assert found.ids.count("calibration") == 1
+        assert ("mean score without calibration" in found.words) == (folder == with_labels)
 
 
 def test_it_is_self_contained(page: Page) -> None:

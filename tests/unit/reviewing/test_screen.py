@@ -10,16 +10,26 @@ from hypothesis import strategies as st
 
 from roster.corpus.sentence import Sentence, Span
 from roster.reviewing.answers import Answer, reviewed
+from roster.reviewing.estimate import Interval, Scores
 from roster.reviewing.screen import (
+    BOLD,
+    COLOUR,
+    DIM,
     FIRST_STRONG,
     JOINERS,
+    PLAIN,
     POP,
+    UNDERLINE,
+    columns_of,
+    dimmed,
+    estimate_lines,
     marked,
     numbered,
     parse_span,
     parse_type,
     safe,
     summary,
+    wrapped,
 )
 from roster.reviewing.session import Question
 
@@ -65,6 +75,17 @@ def test_colour_marks_only_what_is_marked() -> None:
     assert "\\x1b[31mAda" in shown
 
 
+def test_names_stand_out_from_what_is_around_the_sentence() -> None:
+    """The sentence and its names are never dim; without colours nothing is."""
+    words, spans = ["Ada", "saw", "Oslo"], [Span(0, 1, "PER"), Span(2, 3, "LOC")]
+    shown = marked(question(words, spans), colour=True)
+    assert DIM not in shown
+    assert f"{UNDERLINE}[Oslo]{PLAIN}{BOLD}LOC{PLAIN}" in shown
+    assert COLOUR.sub("", shown) == marked(question(words, spans))
+    assert dimmed("a\nb", True) == f"{DIM}a{PLAIN}\n{DIM}b{PLAIN}"
+    assert dimmed("a\nb", False) == "a\nb"
+
+
 def test_numbers() -> None:
     assert numbered(Sentence.from_words(["a\x07", "b"])) == "1:a\\x07 2:b"
 
@@ -102,3 +123,28 @@ def test_summary_without_an_estimate() -> None:
     status = {"answers": 1, "sentences": 1, "skipped": 0, "population": 9, "confidence": 0.95,
               "scores": None, "types": {}}  # fmt: skip
     assert summary(status).endswith("too few for an estimate")
+
+
+@given(st.lists(st.text(alphabet="ab東é\u0301", min_size=1, max_size=15)), st.integers(30, 80))
+def test_lines_break_between_words(words: list[str], columns: int) -> None:
+    text = " ".join(words)
+    found = wrapped(text, columns)
+    assert found.replace("\n", " ") == text
+    assert all(columns_of(line) <= columns for line in found.split("\n"))
+
+
+def test_a_line_is_as_long_as_it_can_be() -> None:
+    assert wrapped(f"{'a' * 10} {BOLD}{'b' * 9}{PLAIN} c", 20) == f"{'a' * 10} {BOLD}{'b' * 9}{PLAIN}\nc"
+    assert wrapped("東 " * 7 + "a", 20) == "東 東 東 東 東 東 東\na"
+    assert wrapped("a" * 50 + " b\n  c", 20) == "a" * 50 + "\nb\n  c"
+    assert wrapped("a b " * 9, None) == "a b " * 9
+
+
+def test_an_estimate_fits_into_eighty_columns() -> None:
+    one = Interval(0.9, 0.85, 0.95)
+    lines = estimate_lines(Scores(one, one, one), 12345, 0.025, 12345).split("\n")
+    assert lines[0] == "12345 answers: F1 0.900 (0.850 to 0.950); about 12345 more for ± 0.025"
+    assert lines[1] == "  precision 0.900 (0.850 to 0.950), recall 0.900 (0.850 to 0.950)"
+    assert all(len(line) < 80 for line in lines)
+    assert "\n" not in estimate_lines(Scores(None, None, one), 1, None, None)
+    assert "follows" in estimate_lines(None, 1, 0.03, None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 import roster
+from roster.api.review import training_text
+from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, DataError, RunError
+from roster.files import write_json
 from roster.reviewing.prediction import sample
 
 
@@ -46,6 +50,27 @@ def test_the_same_again_goes_on_and_another_is_refused(
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(RunError, match="no review"):
         roster.start_review(ner, toy, tmp_path)
+
+
+@pytest.fixture
+def run(trained: Path, toy: list[Sentence], tmp_path: Path) -> Path:
+    """A finished run on a folder as `roster label` makes it."""
+    write(tmp_path / "data" / "train.jsonl", toy)
+    (tmp_path / "data" / "types.txt").write_text("LOC\nPER\n")
+    folder = tmp_path / "run"
+    shutil.copytree(trained, folder / "model")
+    write_json(folder / "results.json", {"stages": {"model": {}}, "data": {"path": str(tmp_path / "data")}})
+    return folder
+
+
+def test_the_training_text_of_a_run_is_what_it_was_trained_on(run: Path, toy: list[Sentence]) -> None:
+    """Not other files of the folder, such as the list of types."""
+    text = training_text(run)
+    assert text == str(run.parent / "data")
+    with roster.start_review(run, text, run / "review", split="train", device="cpu") as review:
+        assert [s.words for s in review.session.sentences] == [s.words for s in toy]
+    with roster.start_review(run, text, run / "review", split="train", device="cpu") as review:
+        assert review.about.text == text
 
 
 def test_mistakes(ner: roster.Recogniser, tmp_path: Path) -> None:

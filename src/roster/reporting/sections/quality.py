@@ -80,29 +80,43 @@ def mistakes(evidence: Findings) -> Section | None:
     return Section("confusion", "Confusion", html)
 
 
-def calibration(evidence: Findings, draw: bool) -> Section | None:
-    """How far scores are from probabilities, before and after calibration."""
+def calibration(facts: RunFacts, evidence: Findings, draw: bool) -> Section | None:
+    """The calibration that the model has, and how far scores are from probabilities on the true labels."""
+    parts = [part for part in (_kept(facts), _checked(facts, evidence, draw)) if part]
+    return Section("calibration", "Calibration of the scores", "".join(parts)) if parts else None
+
+
+def _kept(facts: RunFacts) -> str:
+    fit = facts.calibration
+    if fit is None:
+        return ""
+    words = (
+        "Scores are calibrated: roster predict prints for each entity an estimate of the probability that it "
+        f"is right. roster calibrate fitted it to {fit.entities:,} entities; the errors after calibration "
+        "are by cross-fitting on them."
+    )
+    return paragraph(words) + _reliability_table(fit, "The calibration in the model folder")
+
+
+def _checked(facts: RunFacts, evidence: Findings, draw: bool) -> str:
     checked = evidence.checked
     if checked is None or not (judged := checked.judged).enough:
-        return None
+        return ""
     fit, raw, right = judged.fit(), judged.score, judged.right
     chart = reliability({"scores": (raw, right), "calibrated": (judged.calibrated(), right)})
+    advice = " Scores are not calibrated yet; roster calibrate RUN GOLD calibrates them."
+    how = "" if facts.calibration else advice
     words = (
         f"Of the {fit.entities:,} entities that the model finds, {right.mean():.0%} are right, and their "
-        f"mean score is {raw.mean():.2f}. Calibrated scores are by cross-fitting: each half of the "
-        f"sentences with what the other half gives. {_sample(evidence)} To have roster predict print "
-        "calibrated scores: roster calibrate RUN GOLD."
+        f"mean score without calibration is {raw.mean():.2f}. Calibrated scores are by cross-fitting here: "
+        f"each half of the sentences with what the other half gives. {_sample(evidence)}{how}"
     )
-    html = paragraph(words) + _reliability_table(fit) + figure(chart, draw)
-    return Section("calibration", "Calibration of the scores", html)
+    return paragraph(words) + _reliability_table(fit, checked.name) + figure(chart, draw)
 
 
-def _reliability_table(fit: Fit) -> str:
-    rows = [
-        ("expected calibration error", fit.before.calibration_error, fit.after.calibration_error),
-        ("Brier score", fit.before.brier, fit.after.brier),
-    ]
-    return table(("", "scores", "calibrated"), rows)
+def _reliability_table(fit: Fit, title: str) -> str:
+    rows = [(name, *values) for name, values in fit.measures.items()]
+    return table(("", "scores", "calibrated"), rows, title)
 
 
 def _sample(evidence: Findings) -> str:
