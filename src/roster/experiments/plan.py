@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from roster.corpus.dataset import Dataset
 from roster.errors import ConfigError
 from roster.experiments.data import material, name_of
-from roster.experiments.point import DISTANT_MATCH, Change, Point, key_of, same_settings
+from roster.experiments.point import DISTANT_MATCH, Change, Point, derived_values, key_of, same_settings
 from roster.experiments.store import Results
 from roster.experiments.workers import finished
+from roster.methods.facts import Facts, facts_of
 from roster.methods.request import readers
 
 
@@ -83,10 +85,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Planned:
-    """A row and the key of its point."""
+    """A row and the key of its point; of a point that has a result, what is derived from its data now."""
 
     row: Row
     key: str
+    derived: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         point = self.row.point
@@ -112,43 +115,63 @@ def backbone_name(backbone: str) -> str:
     return backbone.rstrip("/").rpartition("/")[2]
 
 
-def planned(rows: Sequence[Row], backbone_of: Mapping[str, str], workers: int = 1) -> list[Planned]:
+def planned(
+    rows: Sequence[Row],
+    backbone_of: Mapping[str, str],
+    workers: int = 1,
+    known: Collection[str] = (),
+) -> list[Planned]:
     """Return the rows with keys, sorted by seed, so that an interrupted experiment has a complete table.
 
     Each data set is read once, so that errors in the data show before anything is trained.
 
-    Parameters: the rows, the fingerprint of each encoder that is trained, and the number of processes.
+    Parameters: the rows, the fingerprint of each encoder that is trained, the number of processes, and the
+    keys of the points that have a result.
     """
     seeds = list(dict.fromkeys(row.point.seed for row in rows))
     by_data: dict[str, list[int]] = {}
     for i, row in enumerate(rows):
         by_data.setdefault(row.point.data, []).append(i)
     groups = [[(i, rows[i].point) for i in numbers] for numbers in by_data.values()]
-    keys: dict[int, str] = {}
-    for _, done in finished(Keys(backbone_of), groups, min(workers, len(groups))):
+    keys: dict[int, tuple[str, Mapping[str, Any]]] = {}
+    for _, done in finished(Keys(backbone_of, frozenset(known)), groups, min(workers, len(groups))):
         keys.update(done.result())
     order = sorted(range(len(rows)), key=lambda i: seeds.index(rows[i].point.seed))
-    return [Planned(rows[i], keys[i]) for i in order]
+    return [Planned(rows[i], *keys[i]) for i in order]
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Computes the keys of numbered points of one data set, in a worker."""
+    """Computes the keys and the derived values of numbered points of one data set, in a worker."""
 
     backbone_of: Mapping[str, str]
+    known: frozenset[str] = frozenset()
 
-    def __call__(self, points: Sequence[tuple[int, Point]]) -> dict[int, str]:
-        fingerprints: dict[tuple[Change, bool], str] = {}
+    def __call__(self, points: Sequence[tuple[int, Point]]) -> dict[int, tuple[str, Mapping[str, Any]]]:
+        read: dict[tuple[Change, bool], tuple[str, Dataset]] = {}
+        facts: dict[tuple[Change, str], Facts] = {}
         keys = {}
         for number, point in points:
             data = (point.change, point.trains)
-            if data not in fingerprints:
-                fingerprints[data] = material(point).fingerprint()
-            keys[number] = key_of(point, fingerprints[data], self.backbone_of.get(point.encoder, ""))
+            if data not in read:
+                found = material(point)
+                read[data] = (found.fingerprint(), found.dataset)
+            own, dataset = read[data]
+            key = key_of(point, own, self.backbone_of.get(point.encoder, ""))
+            derived: Mapping[str, Any] = {}
+            if point.derives and key in self.known:
+                about = (point.change, point.encoder)
+                if about not in facts:
+                    facts[about] = facts_of(point.config(), dataset.train)
+                derived = derived_values(point, facts[about])
+            keys[number] = (key, derived)
         return keys
 
 
 def stored(results: Results, plan: Planned) -> bool:
-    """Whether the results contain the point of a row."""
+    """Whether the results contain the point of a row, trained with the settings that it would have now."""
     record = results.points.get(plan.key)
-    return record is not None and same_settings(plan.row.point, record["settings"])
+    if record is None or not same_settings(plan.row.point, record["settings"]):
+        return False
+    before = record.get("effective", {})
+    return all(before[name] == value for name, value in plan.derived.items() if name in before)

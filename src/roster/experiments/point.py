@@ -9,6 +9,7 @@ from typing import Any
 from roster.config import Config, flat
 from roster.files import fingerprint
 from roster.methods import registry
+from roster.methods.facts import Facts
 from roster.methods.request import Request, from_dict, load_request
 
 DISTANT_MATCH = "distant-match"
@@ -49,6 +50,11 @@ class Point:
     @property
     def trains(self) -> bool:
         return self.method != DISTANT_MATCH
+
+    @property
+    def derives(self) -> bool:
+        """Whether settings that are not given are derived from its data."""
+        return self.trains and self.preset is None
 
     @property
     def encoder(self) -> str:
@@ -108,10 +114,18 @@ def key_of(point: Point, data: str, backbone: str) -> str:
         return fingerprint(DISTANT_MATCH, data)
     config = point.config()
     usual = settings(from_dict({"method": config.method, "backbone": {"name": config.backbone.name}}))
-    given = derivable(config) & set(point.request().given) if point.preset is None else set()
+    given = derivable(config) & set(point.request().given) if point.derives else set()
     chosen = {n: value for n, value in settings(config).items() if value != usual.get(n) or n in given}
-    derived = registry.get(point.method).derivation if point.preset is None else None
+    derived = registry.get(point.method).derivation if point.derives else None
     return fingerprint(chosen, point.method, point.seed, data, backbone, sorted(point.curves), derived)
+
+
+def derived_values(point: Point, facts: Facts) -> dict[str, Any]:
+    """Return the options that the data and the encoder decide, with the values that they have now."""
+    from roster.methods.defaults import derivable, settle
+
+    values = settings(settle(point.request(), facts)[0])
+    return {name: values[name] for name in derivable(point.config()) if name in values}
 
 
 def same_settings(point: Point, stored: Mapping[str, Any]) -> bool:

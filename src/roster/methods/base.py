@@ -53,8 +53,8 @@ class Method:
     defaults: ClassVar[Mapping[str, Any]] = {}
     """Values of shared options that are other than usual, by their full names."""
     derivation: ClassVar[int] = 5
-    """Version of what is derived, raised by a change that affects results: stored results of experiments that
-    were derived by another version are not used."""
+    """Version of what a training does by default, raised by a change that affects results: stored results of
+    experiments by another version are not used. A change of derived values alone is noticed without it."""
 
     @property
     def head(self) -> type[WordStates]:

@@ -29,6 +29,8 @@ from roster.experiments.store import VERSION, Results
 from roster.experiments.supervised import worth
 from roster.experiments.tables import ESCAPES, Spread, Table, cell, escape, number
 from roster.experiments.thinning import thin
+from roster.methods.defaults import settle
+from roster.methods.facts import facts_of
 from roster.methods.registry import all_methods, get, names
 from roster.methods.request import load_config
 from roster.methods.roster.settings import NoiseRobust
@@ -66,6 +68,28 @@ def test_what_a_method_derives_has_a_version_of_its_own(monkeypatch: pytest.Monk
     monkeypatch.setattr(type(get("roster")), "derivation", 10**6)
     after = {point.method: key_of(point, "d", "b") for point in (POINT, other)}
     assert {method for method in before if before[method] != after[method]} == {"roster"}
+
+
+def test_a_result_with_other_derived_values_is_not_used(folder: Path, tiny: Path, tmp_path: Path) -> None:
+    """It was trained with what the data decided by the rules of its time."""
+    point = Point(str(folder), "fine-tune", 30, str(tiny))
+    rows, encoders = [Row("fine-tune", point)], {str(tiny): "b"}
+    (new,) = planned(rows, encoders)
+    assert new.derived == {}  # there is nothing to compare it with
+    (plan,) = planned(rows, encoders, known=[new.key])
+    by_hand = facts_of(point.config(), dataset_of(str(folder)).train)
+    assert plan.derived["fine_tune.epochs"] == settle(point.request(), by_hand)[0].own["fine_tune"].epochs
+    results = Results.open(tmp_path / "results.jsonl")
+    record = {"key": plan.key, "settings": settings(point.config())}
+    results.add_point({**record, "effective": {**plan.derived, "optimiser.clip": 1.0}})
+    assert stored(results, plan)
+    results.add_point(record)  # an older record, without them
+    assert stored(results, plan)
+    results.add_point({**record, "effective": {**plan.derived, "fine_tune.epochs": 99}})
+    assert not stored(results, plan)
+    paper = [Row("x", replace(point, preset="paper-wikigold"))]
+    (plan,) = planned(paper, encoders, known=[planned(paper, encoders)[0].key])
+    assert plan.derived == {}
 
 
 def test_a_key_is_of_all_that_decides_the_result() -> None:

@@ -225,7 +225,8 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
     # An error in a setting shows before data is read.
     configs = {row.point.encoder: row.point.config() for row in rows if row.point.trains}
     backbones = {encoder: backbone_fingerprint(config) for encoder, config in configs.items()}
-    plans = planned(rows, backbones, args.workers)
+    known = Results.read(args.output).points if Path(args.output).is_file() else ()
+    plans = planned(rows, backbones, args.workers, known)
     results = Results.open(args.output)
     try:
         plan: dict[str, Any] = {"experiment": name, "rows": [one.as_dict() for one in plans]}
