@@ -26,8 +26,9 @@ from benchmarks.repair.arms import (
 from benchmarks.repair.patches import followed, judged, overruled
 from benchmarks.repair.person import at_random, in_review
 from benchmarks.repair.source import Source, known, labelled_as, of_types, true_sentences
-from roster.corpus.dataset import TYPES, Dataset, load_dataset
+from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.io import write
+from roster.corpus.layout import TYPES
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.entries.patch import Change, read_patch, write_patch
 from roster.experiments.hardware import commit, gpu, machine, versions

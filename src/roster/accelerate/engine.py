@@ -89,18 +89,21 @@ def compile_kernels(config: Config) -> Sequence[Future[object]]:
 
     Returns:
         What to wait for before training; nothing where the fast engine has no kernels or cannot be used. An
-        error in the backbone is not raised here but where the backbone is loaded.
+        error in the device or the backbone is not raised here but where they are used.
     """
-    name, device = config.backbone.name, choose_device(config.optimiser.device)
-    if config.optimiser.engine == "plain" or device.type != "cuda" or name == BILSTM_CNN:
+    name = config.backbone.name
+    if config.optimiser.engine == "plain" or name == BILSTM_CNN:
         return []
-    from roster.accelerate import kernels  # Triton, which is of no use elsewhere
-
     try:
+        device = choose_device(config.optimiser.device)
+        if device.type != "cuda":
+            return []
         architecture = load_architecture(name)
         shape, inner = shape_of(architecture), network_width(architecture)
     except (NotStackableError, RosterError):
         return []
+    from roster.accelerate import kernels  # Triton, which is of no use elsewhere
+
     return kernels.prepare(shape, inner, number_type(device, config.optimiser.precision), device)
 
 

@@ -13,15 +13,14 @@ from roster.corpus.formats import columns, conll, lines
 from roster.corpus.formats.base import Labels
 from roster.corpus.formats.textfile import read_lines
 from roster.corpus.io import detect, read
+from roster.corpus.layout import SPLITS, TYPES
 from roster.corpus.sentence import Sentence
 from roster.corpus.texts import labelled
 from roster.errors import DataError
 from roster.files import fingerprint
 from roster.progress import bar
 
-SPLITS = {"train": ("train",), "valid": ("valid", "dev", "validation", "val"), "test": ("test",)}
 SHARD = re.compile(r"-\d+-of-\d+$")
-TYPES = "types.txt"
 PROVENANCE = ".provenance.jsonl"
 """Suffix of the file with the provenance of the labels of another file."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from roster.corpus.formats import bond, ck, columns, conll, docbin, jsonl, lines, rawwords, text
 from roster.corpus.formats.base import Format, Labels, Options
+from roster.corpus.layout import split_files
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import SCHEMES, Scheme
 from roster.errors import ConfigError, DataError
@@ -35,6 +36,11 @@ def detect(path: str | PathLike[str]) -> str:
     path = Path(path)
     if not path.exists():
         raise DataError("no such file", path=path)
+    if path.is_dir() and (files := split_files(path)):
+        raise DataError(
+            f"a data set in a folder; give one of its files: {', '.join(one.name for one in files)}",
+            path=path,
+        )
     found = [name for name, form in FORMATS.items() if form.detect(path)]
     if len(found) == 1:
         return found[0]

@@ -223,7 +223,8 @@ def test_kernels_are_compiled_ahead_only_where_they_are_used(
     )
     config = load_config(overrides=overrides(backbones["distilbert"]))
     engine.compile_kernels(config)
-    assert not asked  # on a CPU
+    assert engine.compile_kernels(load_config(overrides={"optimiser.device": "abacus"})) == []
+    assert not asked  # on a CPU, or on what is no device
     monkeypatch.setattr(engine, "choose_device", lambda name: torch.device("cuda"))
     for kind in ("bert", "distilbert"):
         engine.compile_kernels(load_config(overrides=overrides(backbones[kind])))

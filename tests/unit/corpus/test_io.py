@@ -363,3 +363,15 @@ def test_a_first_word_that_is_a_byte_order_mark_survives(tmp_path: Path, name: s
     write(tmp_path / FILES[name], [Sentence.from_words(["\ufeff", "Ada"], [])], name)
     expected = ("Ada",) if name == "text" else ("\ufeff", "Ada")
     assert [s.words for s in read(tmp_path / FILES[name], name)] == [expected]
+
+
+def test_a_data_set_in_a_folder_is_not_a_text(tmp_path: Path) -> None:
+    """`roster label` writes one; its list of types was taken for a text."""
+    (tmp_path / "types.txt").write_text("LOC\nPER\n")
+    assert detect(tmp_path) == "text"  # a folder with one text
+    write(tmp_path / "train.jsonl", [Sentence.from_words(["Oslo"], [Span(0, 1, "LOC")])])
+    write(tmp_path / "dev.conll", [Sentence.from_words(["Oslo"], [Span(0, 1, "LOC")])])
+    for use in (detect, lambda path: list(read(path))):
+        with pytest.raises(DataError, match=r"a data set in a folder.*dev\.conll, train\.jsonl"):
+            use(tmp_path)
+    assert [s.words for s in read(tmp_path / "train.jsonl")] == [("Oslo",)]

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from roster.corpus.dataset import PROVENANCE, TYPES
+from roster.corpus.dataset import PROVENANCE
 from roster.corpus.formats import lines
 from roster.corpus.io import FORMATS, format_of_name, write
+from roster.corpus.layout import TYPES
 from roster.corpus.sentence import Sentence
 from roster.corpus.tags import Scheme
 from roster.distant.labelling.chunk_labeller import Labelled
