@@ -16,8 +16,9 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/roster demo -o demo
 
+# In the order of the files: the long ones, of whole commands, come first, so that no worker is left with one of them.
 test: setup $(if $(filter Linux,$(shell uname -s)),test-kernels)
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The Triton kernels, interpreted on the CPU; on a machine with a GPU `make test` runs them there. Triton lies in a
 # folder of its own, because its presence changes what PyTorch imports.

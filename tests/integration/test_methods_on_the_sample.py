@@ -22,24 +22,31 @@ from roster.methods.train import train
 from roster.scores import evaluate_sentences
 
 SAMPLE = Path(str(resources.files("roster") / "sample"))
-SENTENCES, GOLD = 96, 80
-# Twelve steps make an epoch. A fresh head needs a high rate to learn anything in a hundred.
+SENTENCES, GOLD = 48, 80
+# Twelve steps make an epoch. A fresh head needs a high rate to learn anything in a hundred. The comments
+# give F1 with the seeds 0, 1 and 2.
 FAST: dict[str, dict[str, Any]] = {
+    # .45, .50, .47
     "fine-tune": {
-        "fine_tune.epochs": 7, "fine_tune.learning_rate": 1e-4, "fine_tune.head_learning_rate": 1e-2,
+        "fine_tune.epochs": 6, "fine_tune.learning_rate": 1e-4, "fine_tune.head_learning_rate": 1e-2,
     },
+    # .49, .42, .40
     "bond": {
-        "bond.epochs": 8, "bond.learning_rate": 1e-4, "bond.head_learning_rate": 1e-2,
-        "optimiser.warmup": 0.05, "bond.begin_step": 72, "bond.period": 12,
+        "bond.epochs": 7, "bond.learning_rate": 1e-4, "bond.head_learning_rate": 1e-2,
+        "optimiser.warmup": 0.05, "bond.begin_step": 60, "bond.period": 12,
     },
+    # .61, .65, .58
     "autoner": {
-        "autoner.epochs": 8, "autoner.learning_rate": 2e-4, "autoner.head_learning_rate": 2e-3,
+        "autoner.epochs": 6, "autoner.learning_rate": 2e-4, "autoner.head_learning_rate": 5e-3,
         "autoner.phrases": False,
     },
+    # .38, .44, .43
     "bilstm-crf": {"bilstm_crf.epochs": 30, "bilstm_crf.learning_rate": 0.05},
+    # .68, .62, .51. Plain cross entropy in the first half, or 60 steps are too few; a member that learned too
+    # little fails the test instead of being trained again.
     "roster": {
-        "noise_robust.epochs": 5, "noise_robust.head_learning_rate": 2e-3, "ensemble.models": 2,
-        "ensemble.epochs": 1, "self_training.epochs": 1,
+        "noise_robust.epochs": 5, "noise_robust.head_learning_rate": 2e-3, "noise_robust.plain": 0.5,
+        "noise_robust.repair": False, "ensemble.models": 2, "ensemble.epochs": 1, "self_training.epochs": 1,
     },
 }  # fmt: skip
 
@@ -54,7 +61,7 @@ def test_it_learns(method: str, tmp_path: Path) -> None:
     news = [s for s in Labels(lambda: read(SAMPLE / "news.txt", "text"), settings) if s.spans]
     write(tmp_path / "data" / "train.jsonl", news[:SENTENCES])
     gold = list(read(SAMPLE / "gold.jsonl"))[:GOLD]
-    short = {"optimiser.batch_size": 8, "optimiser.precision": "float32", **FAST[method]}
+    short = {"optimiser.batch_size": 4, "optimiser.precision": "float32", **FAST[method]}
     asked = load_request(overrides={"method": method, **short})
     train(load_dataset(tmp_path / "data"), tmp_path / "run", asked, report={})
     found = [one.sentence for one in load(tmp_path / "run").find(gold)]

@@ -7,11 +7,29 @@ input; for each, two lines on standard output: the process's number, then its ex
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
 import signal
 import sys
+import threading
+from contextlib import suppress
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import NoReturn
+
+import roster
+
+MODULES = (
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "daachorse",
+    "pyoxigraph",
+)
 
 
 def become(job: dict) -> None:  # type: ignore[type-arg]
@@ -30,22 +48,48 @@ def become(job: dict) -> None:  # type: ignore[type-arg]
     sys.argv = ["roster", *job["arguments"]]
 
 
-def serve() -> None:
-    import transformers.models.auto.modeling_auto
-    import transformers.models.auto.tokenization_auto
-    import transformers.models.bert.modeling_bert  # noqa: F401
-
-    import roster.api.recognition
-    import roster.infer.recogniser
-    import roster.methods.train  # noqa: F401
+def run() -> NoReturn:
+    """The command, and the end of its process as Python ends it, without the destruction of the modules:
+    that writes to the memory that a fork shares, and takes longer than most commands."""
     from roster.cli.main import entry
 
+    try:
+        entry()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            code = 120  # as Python has it
+    os._exit(code)
+
+
+def warm_up() -> None:
+    """Imports the whole package and what most commands need, and makes the tables of characters."""
+    for name in MODULES:
+        with suppress(ImportError):
+            import_module(name)
+    for module in walk_packages(roster.__path__, "roster."):
+        if module.name != "roster.accelerate.kernels":  # needs Triton
+            import_module(module.name)
+    from roster.corpus.tokenizer import tokenize
+    from roster.distant.subtokens import to_subtokens
+
+    tokenize("Ada")
+    to_subtokens(["Ada"])
+
+
+def serve() -> None:
+    warm_up()
     gc.freeze()  # or every fork spends a second on collecting all of torch when it ends
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:
             become(json.loads(line))
-            entry()  # never returns
+            run()
         print(pid, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
