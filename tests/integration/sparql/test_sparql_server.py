@@ -29,6 +29,8 @@ from roster.distant.kb.batching import select_batched
 from roster.distant.kb.endpoint import Endpoint
 from roster.errors import RosterError
 
+PATIENCE = 60
+"""Seconds that no machine is busy for; a request that hangs takes longer."""
 ONE = "SELECT ?x { BIND(1 AS ?x) }"
 PREFIXES = """PREFIX wd: <http://www.wikidata.org/entity/>
 PREFIX wdt: <http://www.wikidata.org/prop/direct/>
@@ -258,11 +260,11 @@ def test_own_waits_are_capped_too(client: Client, proxy: Any) -> None:
 def test_a_slow_server_does_not_hold_us(client: Client, proxy: Any, fault: str) -> None:
     proxy.faults.append(getattr(proxy, fault))
     start = time.monotonic()
-    assert list(client(timeout=0.4).select(ONE)) == [{"x": "1"}]
-    assert 0.4 <= time.monotonic() - start < 5
+    assert list(client(timeout=1.0).select(ONE)) == [{"x": "1"}]
+    assert 1.0 <= time.monotonic() - start < PATIENCE
     assert len(proxy.requests) == 2
-    assert "no complete answer within 0.4 s" in client.said[0]
-    limit = time.monotonic() + 2
+    assert "no complete answer within 1 s" in client.said[0]
+    limit = time.monotonic() + PATIENCE
     while proxy.under_way:  # the request that we gave up is closed, not left to run beside the next
         assert time.monotonic() < limit
         time.sleep(0.01)
@@ -288,7 +290,7 @@ def test_a_stalled_connection_does_not_hold_us(client: Client) -> None:
             start = time.monotonic()
             with pytest.raises(QueryTimeout):
                 client(url=f"http://127.0.0.1:{full.getsockname()[1]}/", timeout=0.3, retries=0).select(ONE)
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < PATIENCE
         finally:
             for one in waiting:
                 one.close()
@@ -418,14 +420,19 @@ def test_one_request_at_a_time_from_any_number_of_threads(client: Client, proxy:
 
 
 def test_leaves_an_interval_between_requests(client: Client, proxy: Any, tmp_path: Path) -> None:
-    endpoint = client(interval=0.15, sleep=time.sleep, cache=tmp_path)
-    start = time.monotonic()
+    waits = []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        time.sleep(seconds)
+
+    endpoint = client(interval=0.15, sleep=sleep, cache=tmp_path)
     for name in (*NAMES[:3], *NAMES[:3] * 20):
         list(endpoint.select(people([name])))
     began = [request.began for request in proxy.requests]
     assert len(began) == 3
     assert all(later - earlier >= 0.15 for earlier, later in pairwise(began))
-    assert time.monotonic() - start < 4  # answers from the cache do not wait, or it would take 9 s
+    assert len(waits) <= 3  # answers from the cache do not wait
 
 
 # The cache
@@ -562,5 +569,5 @@ def test_ctrl_c_ends_a_request_at_once(run: Callable[[], subprocess.Popen[str]],
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
-    assert time.monotonic() - start < 10
+    assert time.monotonic() - start < PATIENCE
     assert err.rstrip().endswith("KeyboardInterrupt")

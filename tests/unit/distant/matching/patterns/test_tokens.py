@@ -123,10 +123,10 @@ def test_against_spacy(tokens: list[dict[str, Any]], words: list[str]) -> None:
 def test_operators_and_regexes_take_no_longer_than_the_text() -> None:
     """Five stars in a row, and an expression that backtracks: spaCy by itself would not come back."""
     stars = [{"IS_ALPHA": True, "OP": "*"}] * 5 + [{"ORTH": "zz"}]
-    start = time.perf_counter()
+    start = time.process_time()
     assert find(stars, ["a"] * 2000) == []
     assert find([{"ORTH": {"REGEX": "(a+)+$"}}], ["a" * 50_000 + "!"]) == []
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(
