@@ -1,4 +1,4 @@
-"""Errors that the user can correct; their messages say what is wrong, where, and what to do."""
+"""Errors that the user can correct; a message has what is wrong, where, and what to do."""
 
 from __future__ import annotations
 

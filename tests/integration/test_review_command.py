@@ -190,7 +190,7 @@ def test_labels_of_the_text_are_no_answers(roster: Any, model: Path, corpus: Pat
         assert done.code == 0, done.err
     with open_review(tmp_path / "with") as a, open_review(tmp_path / "without") as b:
         assert [s.spans for s in a.session.sentences] == [s.spans for s in b.session.sentences]
-        assert a.session.frame.expected.signs.sum() != b.session.frame.expected.signs.sum()
+        assert a.session.frame.expected.controls.sum() != b.session.frame.expected.controls.sum()
 
 
 @pytest.mark.parametrize(

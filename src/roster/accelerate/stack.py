@@ -136,5 +136,5 @@ class Stack:
         return [(torch.cat([w for w, _ in mine]), torch.cat([q for _, q in mine])) for mine in found]
 
     def _probabilities(self, logits: Tensor, row: Tensor) -> Tensor:
-        """Of words in order; `row` [words] tells those of one window."""
+        """Of words in order; `row` [words] numbers their windows."""
         return self.heads.distributions(self.outputs(logits), row)

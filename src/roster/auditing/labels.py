@@ -47,7 +47,7 @@ def judge(evidence: Evidence) -> JudgedLabels:
     """What the members think of every label.
 
     The mean of the members is the judge: each of them did not learn the names of its fold. Certainty of the
-    whole span tells right from wrong labels better than that of its words: many wrong labels are parts of
+    whole span separates right from wrong labels better than that of its words: many wrong labels are parts of
     longer names, whose words have the right type.
     """
     opinions, starts, m = evidence.opinions, evidence.starts, evidence.mentions

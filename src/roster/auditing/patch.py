@@ -28,7 +28,7 @@ class Proposal:
     confidence: float
     why: str
     contradicted: bool = False
-    """Whether a surer change says otherwise."""
+    """Whether a surer change contradicts it."""
 
     @property
     def applied(self) -> bool:

@@ -1,4 +1,4 @@
-"""How good the labels of each type are, as far as the members can tell without gold labels."""
+"""How good the labels of each type are, as the members estimate it without gold labels."""
 
 from __future__ import annotations
 

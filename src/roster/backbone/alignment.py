@@ -50,7 +50,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Specials:
-    """The numbers of a tokenizer's special tokens, which its `tokenizer.json` alone does not tell apart.
+    """The numbers of a tokenizer's special tokens, which cannot be read from its `tokenizer.json` alone.
 
     Every window begins with `prefix` and ends with `suffix`; `numbers` are all special tokens.
     """

@@ -26,7 +26,7 @@ class TokenFeatures:
 def token_features(tokenizer: Any, device: torch.device | str = "cpu") -> TokenFeatures:
     """The features of all tokens of a vocabulary, for any convention of marking word starts.
 
-    Which convention it is, the tokenizer says itself: a long made-up word is tokenised, and the mark
+    The convention is found by a trial: a long made-up word is tokenised, and the mark
     is what all its later pieces share (WordPiece: `##`), or what the first pieces of words after a
     space share (byte-level BPE, SentencePiece).
     """

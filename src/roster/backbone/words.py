@@ -177,10 +177,10 @@ def _vectors(lines: Iterable[str], path: Path) -> Vectors:
 
 @dataclass(frozen=True)
 class Learned:
-    """A vocabulary made of training text, and what a fresh encoder must know of it.
+    """A vocabulary made of training text, with what a fresh encoder needs of it.
 
-    `given` [2 + learned words, size] has vectors from the file, NaN where there is none; `rare` says which
-    numbers are words that occur once and have none: these now and then are unknown in training, or the
+    `given` [2 + learned words, size] has vectors from the file, NaN where there is none; `rare` has the
+    numbers of words that occur once and have none: now and then these are unknown in training, or the
     vector of unknown words would learn nothing.
     """
 

@@ -8,10 +8,10 @@ import json
 from roster.corpus.io import FORMATS
 
 HELP = """\
-Fit the scores of a model to sentences with true labels, which it must not have learned from, and keep the
-fit in the model folder, whose model card then tells of it. From then on the score of an entity, as roster
-predict prints it, estimates how likely the entity is right; the entities stay the same. Prints how far scores
-were from that before and are after, where each half of the sentences is judged by a fit to the other half.
+Fit the scores of a model to sentences with true labels, which it must not have learned from. The fit is kept
+in the model folder and noted on the model card. From then on the score of an entity, as roster predict prints
+it, is the estimated probability that the entity is right; the entities stay the same. Prints the calibration
+error before and after, where each half of the sentences is judged by a fit to the other half.
 """
 EXAMPLE = "roster calibrate runs/news/model reviewed.jsonl"
 

@@ -18,7 +18,7 @@ from roster.errors import RosterError
 
 HELP = """Build a knowledge base from a dump; query it, or a SPARQL endpoint, for names and their types.
 
-A class map says which classes make which entity type. Two for Wikidata are built in: conll
+A class map lists the classes of each entity type. Two for Wikidata are built in: conll
 (PER, LOC, ORG, MISC) and ontonotes; --classes takes a TOML file of your own."""
 EXAMPLE = 'roster kb build latest-truthy.nt.bz2 -o wikidata.kb\n  roster kb query wikidata.kb "Lake Geneva"'
 

@@ -18,7 +18,7 @@ Train a recogniser on a data set with distant labels. DATASET is a folder (train
 train_label_dist.txt, or train files of any format roster reads) or one labelled file. RUN gets the
 config, the log, the results of each stage and, in RUN/model, the model. The same command continues
 an interrupted run. Splits with gold labels in DATASET are scored, never learned from;
-the sentences of --gold are learned from, and count as [gold] of the config says. Epochs, rates and all
+the sentences of --gold are learned from, with the weight in [gold] of the config. Epochs, rates and all
 else that depends on the data are derived from it and from the encoder; the log says how, --set overrides.
 """
 EXAMPLE = "roster train news/ -o runs/news --minutes 30"

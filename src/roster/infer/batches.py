@@ -39,6 +39,6 @@ def words_of(encoded: Encoded, rows: np.ndarray) -> np.ndarray:
 
 
 def _ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """`starts[0], starts[0] + 1, ...`, as many as `lengths` says, then those of the next."""
+    """`starts[0], starts[0] + 1, ...`, `lengths[0]` of them, then those of the next."""
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))

@@ -34,7 +34,7 @@ class BertReader(nn.Module):
             self.register_buffer(name.replace(".", "_"), tensor)
 
     def forward(self, ids: Tensor, mask: Tensor, at: Tensor) -> Tensor:
-        """`ids` and `mask` [rows, length]; `at` [words] says where in rows x length each word begins.
+        """`ids` and `mask` [rows, length]; `at` [words] has the place of each word in rows x length.
 
         Gives the logits of all heads side by side, [words, classes].
         """
@@ -93,7 +93,7 @@ def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
 
 
 def _fits(config: Any, shape: Shape, sizes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether the weights have the sizes that the description says."""
+    """Whether the weights have the sizes of the description."""
     wide = shape.width
     inner = config.hidden_dim if config.model_type == "distilbert" else config.intermediate_size
     expected: dict[str, tuple[int, ...]] = {

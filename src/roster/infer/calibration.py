@@ -6,7 +6,7 @@ sentences with true labels a monotonic map from score to probability is fitted b
     p = sigmoid(slope * logit(score) + intercept)
 
 (Platt scaling; a slope alone would be temperature scaling). It is kept as `calibration.json` in the model
-folder, and the model card tells of it. Spans do not change, and neither does the order of their scores.
+folder, and the model card notes it. Spans do not change, and neither does the order of their scores.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class ScoredEntities:
 def save_calibration(folder: Path, found: Fit) -> None:
     """Keeps a calibration in a model folder, whose checksums stay right, and writes it into the model card.
 
-    The card comes last, so that it never tells of a calibration that is not there.
+    The card is written last, so that it never describes a calibration that is not there.
     """
     replace_file(folder, CALIBRATION, json.dumps(found.as_dict(), indent=2) + "\n")
     from roster.methods.card import calibrated_card
@@ -222,7 +222,7 @@ def save_calibration(folder: Path, found: Fit) -> None:
     try:
         card = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        LOGGER.warning(f"{path} cannot be read ({error}); it does not tell that scores are calibrated")
+        LOGGER.warning(f"{path} cannot be read ({error}); the calibration is not noted on it")
         return
     write_text(path, calibrated_card(card, found.entities, found.measures))
 

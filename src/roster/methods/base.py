@@ -147,7 +147,7 @@ class OneStage(Method):
         )
 
     def finished(self, objective: Objective, run: Run) -> None:
-        """Called after training with the objective; may log what a user should know."""
+        """Called after training with the objective; may log messages for the user."""
 
     @property
     def section(self) -> str:

@@ -87,7 +87,7 @@ Trained by `roster train` on distant labels. Use: `roster predict FOLDER FILE`, 
 ## {LIMITS}
 
 - Labels from a dictionary are incomplete and partly wrong; the model may have learned some of their errors.
-- It knows the types above and no others, in text like that it was trained on.
+- It finds the types above and no others, in text like that it was trained on.
 - It reflects the content and the biases of its text, its dictionary and its backbone.
 {_warnings(results)}
 ## Configuration
@@ -101,7 +101,7 @@ All settings are in config.toml.
 
 
 def calibrated_card(card: str, entities: int, errors: Mapping[str, tuple[float, float]]) -> str:
-    """A card that says that the scores are calibrated.
+    """A card with the section on calibrated scores.
 
     Args:
         card: the card so far, perhaps edited, or made by an earlier version.

@@ -1,6 +1,6 @@
 """Settings that follow from the data and the encoder: what `roster train` uses for options not given.
 
-`derive` asks the method, `settle` puts its values together with what the user gave, and `describe` tells it.
+`derive` asks the method, `settle` merges its values with those of the user, `describe` puts them into words.
 """
 
 from __future__ import annotations

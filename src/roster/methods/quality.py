@@ -33,7 +33,7 @@ def final_scores(results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def best_evidence(scores: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """The name and the scores of the split that says most."""
+    """The name and the scores of the most informative split."""
     names = [*(name for name in TESTED if name in scores), *(n for n in scores if n not in TESTED)]
     return (names[0], scores[names[0]]) if names else None
 

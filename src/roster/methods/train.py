@@ -172,7 +172,7 @@ def _task(
 
 
 def identity(asked: Config | Request) -> dict[str, Any]:
-    """What tells one request from another: all values, and which of those that could be derived are given."""
+    """What identifies a request: all values, and which of those that could be derived are given."""
     config = asked.config() if isinstance(asked, Request) else asked
     if isinstance(asked, Config) or asked.preset is not None:
         return config.as_dict()

@@ -113,7 +113,7 @@ def empty_encoder(folder: Path) -> tuple[Any, Any]:
 
 
 def load_word_encoder(folder: Path, max_length: int, specials: Specials | None) -> AnyWordEncoder:
-    """What makes a model's inputs; without transformers where the folder says all that is needed."""
+    """What makes a model's inputs; without transformers where the folder has all that is needed."""
     if specials is not None:
         return WordEncoder(bare_tokenizer(folder), max_length, specials=specials)
     if is_word_level(folder):

@@ -53,7 +53,7 @@ SUMMED = (
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What `roster.json` says. Folders of earlier versions do not know their special tokens."""
+    """The content of `roster.json`. Folders of earlier versions have no special tokens."""
 
     kind: str
     types: tuple[str, ...]

@@ -18,7 +18,7 @@ class WordStates(nn.Module):
     """Encoder and dropout: one state `h` for each word of a batch."""
 
     kind: ClassVar[str]
-    """The name under which a model folder and the registry of methods know the class."""
+    """The name of the class in a model folder and in the registry of methods."""
     scheme: ClassVar[str] = "bio"
     """What its classes are: a name in `roster.model.decoding.SCHEMES`."""
     heads: ClassVar[tuple[str, ...]]
@@ -54,9 +54,9 @@ class WordStates(nn.Module):
 
     @staticmethod
     def distributions(outputs: Any, row: Tensor) -> Tensor:
-        """The same from what `forward` says of words in order; `row` [words] tells those of one window.
+        """The same from the outputs of `forward` for words in order; `row` [words] numbers their windows.
 
-        Only where that says all: a CRF has its transitions besides.
+        Only where that is sufficient: a CRF also has transitions.
         """
         raise TypeError("the outputs of these heads are no distributions; use `probabilities`")
 

@@ -22,7 +22,7 @@ BF16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
 @cache
 def multiplies_bf16() -> bool:
-    """Whether bfloat16 matrix products are native here. Only Linux tells; elsewhere the answer is no."""
+    """Whether bfloat16 matrix products are native here. Only known on Linux; False elsewhere."""
     import torch
 
     if not torch.backends.mkldnn.is_available():

@@ -47,7 +47,7 @@ def number_type(device: torch.device, precision: str | None = None) -> torch.dty
 
 
 def arithmetic(device: torch.device, precision: str | None = None) -> AbstractContextManager[Any]:
-    """Matrix products in the numbers that `number_type` says; weights and all else stay float32."""
+    """Matrix products in the number type of `number_type`; weights and all else stay float32."""
     dtype = number_type(device, precision)
     return nullcontext() if dtype == torch.float32 else torch.autocast(device.type, dtype)
 

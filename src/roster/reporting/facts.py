@@ -21,7 +21,7 @@ from roster.training.finished import MEMBER, FinishedRun, members
 from roster.training.gold import add_gold, read_gold
 
 DERIVATION = "Settings derived"
-"""Begins the line of the log that tells what was derived and why."""
+"""Begins the line of the log with the derived settings and their reasons."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RunFacts:
     results: Mapping[str, Any]
     derivation: str
     notes: tuple[str, ...]
-    """Lines of the log that tell of decisions during the training."""
+    """Lines of the log on decisions during the training."""
     predictions: KeptPredictions | None
     dataset: Dataset | None
     no_data: str

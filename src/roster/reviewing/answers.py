@@ -20,7 +20,7 @@ WITH_SPAN = ("type", "border", "missing")
 
 
 class AnswerError(RosterError):
-    """An answer that does not fit its question; the message says why."""
+    """An answer that does not fit its question; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +29,8 @@ class Answer:
 
     Those about a predicted name (`mention`, from 0): it is `right`, has another `type` or other `border`s
     (the true name is `span`), or is `no name`. Those about the sentence: `missing` is one more name, `done`
-    says that there are no more, `all right` that all names not yet asked about are right and none is missing,
-    and `skip` that the person cannot tell.
+    means that there are no more, `all right` that all names not yet asked about are right and none is
+    missing, and `skip` that the person is not sure.
     """
 
     sentence: int
@@ -70,7 +70,7 @@ def _whole(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What the answers so far say of a sentence.
+    """The state of a sentence after the answers so far.
 
     `verdicts` has an entry for each predicted name: None before its answer, else the answer; `right` names
     that were confirmed, `corrected` those that the person put in place of a prediction or added.
@@ -99,7 +99,7 @@ class Reviewed:
 
 
 def reviewed(sentence: Sentence, answers: Iterable[Answer], types: Sequence[str]) -> Reviewed:
-    """What answers say of a sentence with predicted names, in their order.
+    """Apply the answers about a sentence with predicted names, in their order.
 
     A predicted name that overlaps a corrected one needs no answer: its borders are wrong.
 

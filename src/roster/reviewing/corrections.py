@@ -1,4 +1,4 @@
-"""What a review tells of the dictionary: names to add, to remove, to give another type, or to deny.
+"""Corrections of the dictionary by a review: names to add, to remove, to give another type, or to deny.
 
 One line each, its fields separated by tabs:
 

@@ -3,8 +3,8 @@
 A sentence costs as many answers as it has predicted names, and one for the question whether names are
 missing. Sentences are sorted by the ratio of their expected spread (the standard deviation of their part in
 F1) to the root of their cost, and cut into strata; sentences without a prediction have strata of their own,
-since only they tell of what the model misses altogether. By Neyman's rule the variance for a number of
-answers is least if stratum h is drawn in proportion to N_h S_h / sqrt(c_h).
+since only they contain the sentences that the model misses altogether. By Neyman's rule the variance for a
+number of answers is least if stratum h is drawn in proportion to N_h S_h / sqrt(c_h).
 
 The turns of the strata are fixed before the first answer, and within a stratum the order is random. So the
 first n sentences are a stratified random sample for every n, and the review can end anywhere.

@@ -74,10 +74,10 @@ class Frame:
 
     @cached_property
     def controls(self) -> np.ndarray:
-        """A constant and the standardised signs; those that are the same everywhere are left out."""
-        signs = self.expected.signs
-        scale = signs.std(0)
-        used = signs[:, scale > 1e-9]
+        """A constant and the standardised controls; those that are the same everywhere are left out."""
+        controls = self.expected.controls
+        scale = controls.std(0)
+        used = controls[:, scale > 1e-9]
         return np.concatenate([np.ones((len(self), 1)), (used - used.mean(0)) / used.std(0)], 1)
 
     @cached_property

@@ -27,23 +27,23 @@ MISSED_PER_WORD = 0.01
 """Names that a model misses without any sign of it, a word."""
 TYPICAL_F1 = 0.75
 """F1 for which the spread is computed; the answers needed hardly depend on it."""
-SIGNS = (
+CONTROLS = (
     "names", "right", "missed", "words", "suspicious", "one word", "long", "consistent", "elsewhere",
     "only ours", "only theirs",
 )  # fmt: skip
-"""The first columns of `Expectation.signs`; one for each type follows, the names predicted of it."""
+"""The first columns of `Expectation.controls`; one for each type follows, the names predicted of it."""
 
 
 @dataclass(frozen=True)
 class Expectation:
     """Of every sentence: counts by type [N, types] of predicted names, of those expected to be right and of
-    true names; other `signs` of right and wrong names [N, controls]; and the `spread` of its part in F1
+    true names; other `controls` of right and wrong names [N, controls]; and the `spread` of its part in F1
     [N]."""
 
     predicted: np.ndarray
     right: np.ndarray
     gold: np.ndarray
-    signs: np.ndarray
+    controls: np.ndarray
     spread: np.ndarray
 
     def __len__(self) -> int:
@@ -92,7 +92,7 @@ def expect(
     uses, occurrences = _names(predicted)
     n, k = len(predicted), len(types)
     counts, right, gold = (np.zeros((n, k)) for _ in range(3))
-    signs, spread = np.zeros((n, len(SIGNS))), np.zeros(n)
+    controls, spread = np.zeros((n, len(CONTROLS))), np.zeros(n)
     for i, (sentence, p) in enumerate(zip(predicted, probabilities, strict=True)):
         spans = sentence.spans or ()
         entity = p.sum(1)
@@ -121,7 +121,7 @@ def expect(
             (0, 0) if theirs is None else (len({*spans} - {*theirs}), len({*theirs} - {*spans}))
         )
         missed = float(starts.sum())
-        signs[i] = (
+        controls[i] = (
             len(spans), sum(q), missed, len(sentence), float((entity[outside] > 1 - SURE).sum()),
             sum(s.end - s.start == 1 for s in spans), sum(s.end - s.start > 2 for s in spans),
             consistent, elsewhere, ours_only, theirs_only,
@@ -132,7 +132,7 @@ def expect(
             + TYPICAL_F1**2 * (missed + MISSED_PER_WORD * len(sentence))
             + (ours_only + theirs_only) / 4
         )
-    return Expectation(counts, right, gold, np.concatenate([signs, counts], 1), spread)
+    return Expectation(counts, right, gold, np.concatenate([controls, counts], 1), spread)
 
 
 def _names(

@@ -31,7 +31,7 @@ from roster.reviewing.session import Session
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
-LAYOUT = 1
+LAYOUT = 2
 MARKER, SENTENCES_FILE, ANSWERS = "review.json", "sentences.jsonl", "answers.jsonl"
 DIFFERENT = {
     "layout": "by another version of roster",
@@ -40,7 +40,7 @@ DIFFERENT = {
     "sample": "with another number of sentences",
     "seed": "with another seed",
 }
-ARRAYS = ("predicted", "right", "gold", "signs", "spread")
+ARRAYS = ("predicted", "right", "gold", "controls", "spread")
 
 
 @dataclass(frozen=True)

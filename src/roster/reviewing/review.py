@@ -76,7 +76,7 @@ class Review:
             span: the true name, for `type`, `border` and `missing`: words of the sentence, counted from 0.
 
         Raises:
-            AnswerError: the answer does not fit the question; the message says why, and nothing is saved.
+            AnswerError: the answer does not fit the question; nothing is saved.
         """
         question = self.next()
         if question is None:

@@ -112,7 +112,7 @@ def dimmed(text: str, colour: bool) -> str:
 
 
 def numbered(sentence: Sentence) -> str:
-    """The words with their numbers, to say where a name begins and ends.
+    """The words with their numbers, by which the borders of a name are given.
 
     >>> numbered(Sentence.from_words(["Swiss", "Bank"]))
     '1:Swiss 2:Bank'

@@ -81,7 +81,7 @@ def read_gold(settings: GoldSentences, types: Sequence[str]) -> list[Sentence]:
         for span in sentence.spans:
             if span.label not in types:
                 raise DataError(
-                    f"gold sentence {number} has the label {span.label!r}, which the data set does not know; "
+                    f"gold sentence {number} has the label {span.label!r}, which the data set does not have; "
                     f"it has {', '.join(types)} (a types.txt in its folder can list more)", path=path,
                 )  # fmt: skip
         labelled.append(sentence.with_spans(sentence.spans))  # gold leaves no phrase open

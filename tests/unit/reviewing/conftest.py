@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from roster.reviewing.expectation import SIGNS, Expectation
+from roster.reviewing.expectation import CONTROLS, Expectation
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ def make_text(sentences: int, seed: int, wrong: float = 1.0) -> Text:
         missed[i] = g.poisson(wrong * doubt[i])
     # Some of the wrong names stand for another one that is there.
     gold = right + g.binomial((names - right).astype(int), 0.5) + missed
-    signs = np.zeros((sentences, len(SIGNS) + 1))
-    signs[:, 0], signs[:, 1], signs[:, 2], signs[:, 3] = names, sure, doubt / 3, 5 + 2 * names
+    controls = np.zeros((sentences, len(CONTROLS) + 1))
+    controls[:, 0], controls[:, 1], controls[:, 2], controls[:, 3] = names, sure, doubt / 3, 5 + 2 * names
     q = sure / np.maximum(names, 1)
     spread = np.sqrt(1.5 * names * q * (1 - q) + 0.5 * doubt / 3 + 0.05)
     columns = (names, sure, sure + doubt / 3)
-    return Text(Expectation(*(x[:, None].astype(float) for x in columns), signs, spread), right, gold)
+    return Text(Expectation(*(x[:, None].astype(float) for x in columns), controls, spread), right, gold)
 
 
 @pytest.fixture(scope="session")

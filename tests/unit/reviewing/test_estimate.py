@@ -60,8 +60,8 @@ def test_nonsense_expectations_cost_width_and_not_validity(text: Any) -> None:
     """The model's expectation replaced by noise: still unbiased."""
     g = np.random.default_rng(1)
     e = text.expected
-    noise = Expectation(e.predicted, g.random(e.right.shape), g.random(e.gold.shape), g.random(e.signs.shape),
-                        g.random(len(e)) + 0.1)  # fmt: skip
+    random = [g.random(part.shape) for part in (e.right, e.gold, e.controls)]
+    noise = Expectation(e.predicted, *random, g.random(len(e)) + 0.1)
     names = e.predicted.sum(1)
     stratum = stratify(noise.spread, names + 1, names)
     turn = turns(stratum, noise.spread, names + 1)

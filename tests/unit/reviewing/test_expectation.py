@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from roster.corpus.sentence import Sentence, Span
-from roster.reviewing.expectation import SIGNS, expect, right_probabilities, type_probabilities
+from roster.reviewing.expectation import CONTROLS, expect, right_probabilities, type_probabilities
 
 TYPES = ("LOC", "PER")
 
@@ -33,7 +33,7 @@ def test_signs() -> None:
     np.testing.assert_allclose(found.predicted, [[0, 1], [0, 0]])
     np.testing.assert_allclose(found.right, [[0, 0.9], [0, 0]])
     np.testing.assert_allclose(found.gold, [[0.5, 1.0], [0, 0.3]])
-    columns = dict(zip(SIGNS, found.signs.T, strict=False))
+    columns = dict(zip(CONTROLS, found.controls.T, strict=False))
     np.testing.assert_allclose(columns["missed"], [0.6, 0.3])
     np.testing.assert_allclose(columns["words"], [3, 2])
     np.testing.assert_allclose(columns["suspicious"], [1, 1])
@@ -43,5 +43,5 @@ def test_signs() -> None:
     np.testing.assert_allclose(columns["elsewhere"], [0, 0.5])
     np.testing.assert_allclose(columns["only ours"], [1, 0])
     np.testing.assert_allclose(columns["only theirs"], [1, 0])
-    np.testing.assert_allclose(found.signs[:, len(SIGNS) :], found.predicted)
+    np.testing.assert_allclose(found.controls[:, len(CONTROLS) :], found.predicted)
     assert found.spread[0] > found.spread[1] > 0

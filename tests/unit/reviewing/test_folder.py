@@ -16,7 +16,7 @@ from roster.corpus.sentence import Sentence, Span
 from roster.errors import DataError, RosterError, RunError
 from roster.reviewing.answers import AnswerError
 from roster.reviewing.expectation import expect
-from roster.reviewing.folder import About, create, portion
+from roster.reviewing.folder import LAYOUT, About, create, portion
 from roster.reviewing.review import Review
 from roster.scores import evaluate_sentences
 
@@ -109,7 +109,7 @@ def cut_sentences(folder: Path) -> None:
 
 
 def spoil_marker(folder: Path) -> None:
-    (folder / "review.json").write_text('{"layout": 1}')
+    (folder / "review.json").write_text(json.dumps({"layout": LAYOUT}))
 
 
 def other_layout(folder: Path) -> None:

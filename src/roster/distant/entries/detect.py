@@ -111,15 +111,15 @@ def _of_short_table(first: list[str], second: list[str]) -> str | None:
     one, two = len(set(first)), len(set(second))
     if two * FAR_FEWER <= one:
         return "tsv"
-    signs = [(one < two, two < one)]
-    signs += [(test(first), test(second)) for test in (_are_capitals, _have_common_types)]
+    ballots = [(one < two, two < one)]
+    ballots += [(test(first), test(second)) for test in (_are_capitals, _have_common_types)]
     # Each pair has one vote: for column 2, for column 1 (-1), or for neither.
-    votes = sum(right - left for left, right in signs)
+    votes = sum(right - left for left, right in ballots)
     if votes > 0:
         return "tsv"
     if votes < 0:
         return "autoner" if one < two and _look_like_types(first) else None
-    undecided = not any(left != right for left, right in signs)
+    undecided = not any(left != right for left, right in ballots)
     return "tsv" if undecided and _look_like_types(second) and not _look_like_types(first) else None
 
 

@@ -30,7 +30,7 @@ TAIL = 20_000
 SHOWN = 300
 
 
-class QueryTooHeavy(RosterError):  # noqa: N818 - named for what it says, as its kinds below are
+class QueryTooHeavy(RosterError):  # noqa: N818 - named after the condition, as its subclasses are
     """The endpoint did not answer this query; a smaller one may succeed."""
 
 

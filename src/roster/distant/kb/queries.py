@@ -21,7 +21,7 @@ def literal(text: str, language: str = "") -> str:
     "the \"A\\B\""@en
     """
     written = text.translate(ESCAPES)
-    # SPARQL also knows \u0041 anywhere in a query. Engines differ in whether they look for it before or after
+    # SPARQL also has \u0041 anywhere in a query. Engines differ in whether they look for it before or after
     # they read \\ as one backslash; with the u itself written as \u0075 both readings are the same.
     written = written.replace("\\\\u", "\\\\\\u0075").replace("\\\\U", "\\\\\\u0055")
     return f'"{written}"@{language}' if language else f'"{written}"'

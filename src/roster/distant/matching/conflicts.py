@@ -18,7 +18,7 @@ The rules, in the order in which they are applied. None of them looks at the ord
    They differ where a long name is caught between two others: of names on the words 1-3, 3-6 and 6-8
    `longest` takes the middle one (4 words), `squares` the outer two (9 + 9 against 16).
 
-3. **Type.** Only the claims of the highest priority on a taken span have a say, and the type with the most
+3. **Type.** Only the claims of the highest priority on a taken span count, and the type with the most
    votes among them wins. Where several types have the most votes the span is ambiguous:
 
    - `drop`: it gets no label.
@@ -33,7 +33,8 @@ The rules, in the order in which they are applied. None of them looks at the ord
    A span that gets no label still keeps the spans that it beat from being taken.
 
 4. **Phrases of unknown type** (an empty `Mention.label`) take part in 1 and 2 as any other. On a span that
-   also has a claim with a type they have no say in 3. A span with nothing else becomes a label without types.
+   also has a claim with a type they do not count in 3. A span with nothing else becomes a label without
+   types.
 
 Every mention ends either in the evidence of one label or among the dropped, with the reason.
 """

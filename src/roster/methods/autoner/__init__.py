@@ -5,7 +5,7 @@
     head        three linear layers over the states of words
     decoding    from gaps and spans to a distribution of every word
 
-A dictionary of phrases without types tells where nothing can be learned.
+A dictionary of phrases without types marks the gaps that are left out of the loss.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ ends with it (the last two over None and all types)."""
 
 
 def tie_probabilities(outputs: Outputs, row: Tensor) -> Tensor:
-    """[..., n, 1 + 2 types] over BIO classes, of n words in order; `row` [n] tells those of one window.
+    """[..., n, 1 + 2 types] over BIO classes, of n words in order; `row` [n] numbers their windows.
 
-    There is a break where the two words around a gap say less than 0 together, and between rows. A span's
-    distribution over None and the types stands at each of its words: None on `O`, a type on `B` at the first
-    word and on `I` at the others. So the best class of every word spells the best type of every span.
+    There is a break where the logits of the two words around a gap sum to less than 0, and between rows. A
+    span's distribution over None and the types stands at each of its words: None on `O`, a type on `B` at the
+    first word and on `I` at the others. So the best class of every word spells the best type of every span.
 
     The first word of a row has `I` too. Where its sentence begins with it, nothing is open that it could go
     on with; and a window may begin in the middle of a name.

@@ -158,7 +158,7 @@ class OtherAugmenter:
         plan = theirs.reading_plan(TOKENS.get(device.type, 1024))
         with evaluating(self.lm.model), arithmetic(device, self.precision):
             for batch in theirs.batches(plan):
-                # A word that the vocabulary does not know is one token too: the unknown one.
+                # A word that is not in the vocabulary is one token too: the unknown one.
                 whole = single[batch.words] & ~self.features.special[batch.ids.flatten()[batch.at]]
                 at, numbers = batch.at[whole], batch.words[whole]
                 if not len(at):

@@ -14,7 +14,7 @@ from roster.model.heads import WordStates
 class TwoHeads(WordStates):
     """An entity head and a type head.
 
-    `b = w_e h` says entity or not, `z = W_t h` which type:
+    `b = w_e h` is the logit of entity or not, `z = W_t h` are those of the types:
 
         e = sigmoid(b)    r = softmax(z)    p(O) = 1 - e    p(t) = e r_t
     """

@@ -1,4 +1,4 @@
-"""The tables `[[patterns]]` of TOML: what they may say, and errors for those that say something else."""
+"""The tables `[[patterns]]` of TOML: the keys that they may have, and errors for all others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def load_patterns(tables: Sequence[Mapping[str, object]], *, origin: str) -> lis
     A table has `name`, `label` and either
 
     - `regex`, over the words joined by single spaces, that must match whole words (see `regex.py`). `group`,
-      a number or a name, selects the part that is the entity. `ignore_case` does what it says. With
+      a number or a name, selects the part that is the entity. `ignore_case` matches any case. With
       `longest = false` the first alternative that fits is taken, not the longest match. A line break, with
       the blanks around it, is not part of the regex, so that a long one can be written on several lines; a
       space at the end of such a line is written `[ ]`. Or

@@ -233,7 +233,7 @@ def _check(tables: Sequence[Mapping[str, Any]]) -> None:
 
 @cache
 def _spacy_vocab(lang: str) -> Any:
-    """What spaCy knows of the words of a language; slow to make, so once is enough."""
+    """spaCy's vocabulary of a language; slow to make, so it is made once."""
     spacy = load_spacy()
     try:
         return spacy.blank(lang).vocab
@@ -283,6 +283,6 @@ class WordConditions:
         return [self._meets(word) for word in words]
 
     def of(self, pattern: int, met: Sequence[int]) -> list[int]:
-        """What `met` says of the tables of one pattern."""
+        """Which tables of one pattern match, from `met`."""
         offset, mask = self._offsets[pattern]
         return [bits >> offset & mask for bits in met]
