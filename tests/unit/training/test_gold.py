@@ -378,7 +378,7 @@ def test_labels_of_several_types_beside_gold(tiny: Path, toy: list[Sentence], tm
     )
     assert found.types == ("LOC", "PER")
     write(tmp_path / "gold.jsonl", [both[0]])
-    with pytest.raises(DataError, match="'LOC,PER', which the data set does not know; it has LOC, PER"):
+    with pytest.raises(DataError, match="'LOC,PER', which the data set does not have; it has LOC, PER"):
         roster.train(
             tmp_path / "train.jsonl", tmp_path / "other", gold=tmp_path / "gold.jsonl", overrides=values
         )
