@@ -18,6 +18,7 @@ from roster.auditing.names import Name, missing_names
 from roster.auditing.page import write_page
 from roster.auditing.patch import Proposal, patch, proposals
 from roster.auditing.quality import TypeQuality, quality
+from roster.auditing.trust import share
 from roster.files import atomic
 
 ROWS, PATCH, PAGE = "audit.jsonl", "patch.tsv", "audit.html"
@@ -62,6 +63,7 @@ class Audit:
 
     def _labels(self) -> Iterator[dict[str, Any]]:
         evidence, judged = self.evidence, self.judged
+        trusted = share(judged.trust)
         for number in judged.wrong.tolist():
             start, end = int(judged.spans.start[number]), int(judged.spans.end[number])
             place = evidence.place(start, end)
@@ -77,7 +79,7 @@ class Audit:
                 "right": right,
                 "given": evidence.types[int(judged.spans.label[number]) - 1],
                 "believed": "" if believed is None else evidence.types[believed[2] - 1],
-                "confidence": round(1 - float(judged.certainty[number]), 4),
+                "confidence": round(1 - float(trusted[number]), 4),
                 "members": round(float(judged.certainty[number]), 4),
                 "removed": round(float(judged.doubts[number]), 4),
             }
@@ -101,6 +103,7 @@ class Audit:
                 "labels": entry.labels,
                 "right": round(entry.right, 2),
                 "wrong": round(entry.labels - entry.right, 2),
+                "occurrences": entry.occurrences,
                 "confidence": round(entry.confidence, 4),
                 "examples": of_entries.examples(self.evidence, self.judged, entry),
             }
@@ -112,6 +115,7 @@ class Audit:
                 "name": name.name,
                 "label": name.label,
                 "count": name.count,
+                "occurrences": name.occurrences,
                 "confidence": round(name.confidence, 4),
                 "examples": of_names.examples(self.evidence, name),
             }

@@ -25,9 +25,13 @@ class Estimate:
     value: float
     error: float
 
-    def as_dict(self) -> dict[str, float]:
+    @property
+    def bounds(self) -> tuple[float, float]:
         half = Z * NORMAL * self.error
-        low, high = max(0.0, self.value - half), min(1.0, self.value + half)
+        return max(0.0, self.value - half), min(1.0, self.value + half)
+
+    def as_dict(self) -> dict[str, float]:
+        low, high = self.bounds
         return {"value": round(self.value, 4), "low": round(low, 4), "high": round(high, 4)}
 
 

@@ -117,7 +117,8 @@ def test_an_entry_that_is_right_here_and_wrong_there_is_ambiguous() -> None:
 def test_names_without_a_label() -> None:
     (name,) = Audit(evidence()).names
     assert (name.name, name.label, name.count) == ("Oslo", "LOC", 2)
-    assert name.confidence == pytest.approx(2 * (0.9 - 0.05 + 1) / 2 * 0.95**2 / 3, abs=0.05)
+    assert name.occurrences == 2
+    assert name.confidence == pytest.approx(2 * (0.9 - 0.05 + 1) / 2 * 0.95**2 / 2.5, abs=0.05)
     (row,) = [row for row in Audit(evidence()).rows() if row["kind"] == "name"]
     assert row["examples"][0] == ("near ", "Oslo", " and Oslo")
 
@@ -219,7 +220,49 @@ def test_claims_beside_gold_labels() -> None:
 
 def test_gold_of_other_sentences_is_refused() -> None:
     with pytest.raises(DataError, match="not the sentences"):
-        AgainstGold(Audit(evidence()), SENTENCES[:4])
+        AgainstGold(Audit(evidence()), [sentence("other words")])
+
+
+def test_claims_on_sentences_without_gold_labels_are_not_counted() -> None:
+    found = AgainstGold(Audit(evidence()), [SENTENCES[4], sentence("The end")])
+    told = {one.name: one for one in found.rankings()}
+    assert told["labels"].true.tolist() == [True]
+    assert told["labels"].chance == 1
+    assert told["entries"].true.tolist() == [True]
+    assert told["names"].true.tolist() == [False]
+    assert {row["label"]: row["true_precision"] for row in found.types()} == {"PER": 0, "LOC": None}
+    assert "2 of 5 sentences" in found.text()
+
+
+def test_a_name_whose_words_stand_elsewhere_without_it_is_less_sure() -> None:
+    """`Oslo` is a name in two sentences; in the third, in other case, no member finds it."""
+    more = [*SENTENCES, sentence("the OSLO file")]
+    p = certain([*TRUE, NO, NO, NO])
+    (name,) = Audit(Evidence(more, TYPES, Opinions([p, p], np.full(len(p), -1)), {})).names
+    assert (name.count, name.occurrences) == (2, 3)
+    assert name.agreed == pytest.approx(2 / 3)
+    one_member = certain([*TRUE[:13], NO, NO, NO, NO, NO, NO])
+    (name,) = Audit(Evidence(more, TYPES, Opinions([p, p, one_member], np.full(len(p), -1)), {})).names
+    assert name.agreed == 0
+
+
+def test_a_verdict_on_an_entry_is_as_sure_as_the_member_that_doubts_it_most() -> None:
+    entry = next(e for e in Audit(evidence()).entries if e.source.entry == "The")
+    assert (entry.verdict, entry.agreed, entry.occurrences) == ("wrong", 1, 1)
+    assert entry.confidence == pytest.approx(1 / 1.5)
+    learned = certain([PER if i == 8 else c for i, c in enumerate(TRUE)])
+    found = Audit(evidence([*[certain(TRUE, 0.98)] * 4, learned]))
+    entry = next(e for e in found.entries if e.source.entry == "The")
+    assert (entry.verdict, entry.confidence) == ("wrong", 0)
+
+
+def test_labels_of_an_entry_that_is_doubted_elsewhere_come_first() -> None:
+    """The same certainty; the other labels of the one entry are doubted too, those of the other are not."""
+    sentences = [sentence(f"{name} x", (0, 1, "PER")) for name in ["May"] * 3 + ["Ada"] * 3]
+    p = certain([NO, NO, NO, NO, NO, NO, PER, NO, PER, NO, NO, NO])
+    found = Audit(Evidence(sentences, TYPES, Opinions([p], np.full(12, -1)), {}))
+    assert found.judged.wrong.tolist() == [0, 1, 2, 5]
+    assert len(set(found.judged.certainty[found.judged.wrong].tolist())) == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=20))
