@@ -16,6 +16,7 @@ from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
 from roster.auditing.patch import SURE, UNSURE, patch, proposals
+from roster.auditing.quality import TRUE_OUTSIDE, Estimate
 from roster.auditing.summary import summary
 from roster.corpus.dataset import load_dataset
 from roster.corpus.sentence import Sentence, Span
@@ -123,14 +124,21 @@ def test_names_without_a_label() -> None:
     assert row["examples"][0] == ("near ", "Oslo", " and Oslo")
 
 
-def test_precision_and_recall_of_a_type_are_shares_of_exact_labels() -> None:
+def test_precision_is_a_share_of_exact_labels_and_recall_counts_what_is_not_found() -> None:
     found = {one.label: one for one in Audit(evidence()).types}
     assert found["PER"].precision is not None
     assert found["PER"].precision.value == pytest.approx(1 / 3)
     assert found["LOC"].recall is not None
-    assert found["LOC"].recall.value == pytest.approx(1 / 5)
+    beside = 4  # New York City, Georgia, Oslo, Oslo; of the two labels the members find one
+    assert found["LOC"].recall.value == pytest.approx(1 / (1 + TRUE_OUTSIDE * beside / 0.5))
     told = found["LOC"].recall.as_dict()
     assert 0 <= told["low"] < told["value"] < told["high"] <= 1
+
+
+def test_bounds_are_wider_for_few_labels() -> None:
+    few, many = Estimate(0.5, 0.1, 10), Estimate(0.5, 0.1, 10_000)
+    assert few.bounds[0] < many.bounds[0] < 0.5 < many.bounds[1] < few.bounds[1]
+    assert Estimate(0.5, 0.1).bounds == pytest.approx((0.5 - 1.96 * 1.2533 * 0.1, 0.5 + 1.96 * 1.2533 * 0.1))
 
 
 def test_a_type_without_labels_and_predictions_has_no_estimate() -> None:
