@@ -38,6 +38,12 @@ class JudgedLabels:
         doubted = np.flatnonzero(self.certainty < DOUBTED)
         return doubted[np.argsort(self.trust[doubted], kind="stable")]
 
+    @property
+    def held_out(self) -> float:
+        """The share of the labels that the member finds which did not learn them; NaN where all did."""
+        blind = self.out_of_fold[~np.isnan(self.out_of_fold)]
+        return float((blind >= DOUBTED).mean()) if len(blind) else float("nan")
+
     def believed(self, number: int) -> tuple[int, int, int] | None:
         """What the members find in the place of a label: words and class. None: no name."""
         met = int(self.meets[number])

@@ -65,11 +65,11 @@ class TypeQuality:
         }
 
 
-def quality(evidence: Evidence, judged: JudgedLabels) -> list[TypeQuality]:
+def quality(evidence: Evidence, judged: JudgedLabels, outside: float = TRUE_OUTSIDE) -> list[TypeQuality]:
     """For every type: precision is the share of its labels that the mean of the members gives with exactly
     their span and type. Recall is the number of these by all true names: these, and the missing ones.
 
-    Missing are names that the members find beside the labels, of which `TRUE_OUTSIDE` is taken for true, and
+    Missing are names that the members find beside the labels, of which the share `outside` is true, and
     names that they do not find: of names that a member has not learned, it finds the share `held_out`.
     """
     m, mean = evidence.mentions, evidence.opinions.mean()
@@ -79,7 +79,7 @@ def quality(evidence: Evidence, judged: JudgedLabels) -> list[TypeQuality]:
     right = np.bincount(m.label[same], minlength=size)
     found = np.bincount(judged.instead.label, minlength=size)
     finds = np.maximum(LEAST_FOUND, held_out(judged, size))
-    true = right + TRUE_OUTSIDE * (found - right) / finds
+    true = right + outside * (found - right) / finds
     return [
         TypeQuality(
             name,

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
+from roster.auditing.changes import is_default
 from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
@@ -179,6 +180,50 @@ def test_the_patch_has_what_is_sure_and_the_rest_as_comments(tmp_path: Path) -> 
     file = tmp_path / "patch.tsv"
     file.write_text("".join(patch(proposals(rows))))
     assert [str(change) for change in read_patch(file).changes] == ["add a b LOC", "remove Oslo LOC"]
+
+
+def test_another_type_and_a_longer_name_are_for_a_person_to_decide() -> None:
+    entry = {"kind": "entry", "source": "a.tsv", "line": 3, "labels": 9, "wrong": 9.0, "confidence": 1.0}
+    rows = [
+        {**entry, "entry": "Come", "label": "LOC", "verdict": "wrong"},
+        {**entry, "entry": "May", "label": "PER", "verdict": "wrong type", "believed": "LOC"},
+        {**entry, "entry": "Rome", "label": "LOC", "verdict": "part of a longer name", "longer": "AS Rome"},
+        row("Oslo", 1.0),
+    ]
+    lines = "".join(patch(proposals(rows))).splitlines()
+    assert [line.split("\t")[0] for line in lines if "\t" in line] == ["# add", "add", "remove", "# retype"]
+
+
+def test_a_run_that_learned_nothing_changes_nothing(tmp_path: Path) -> None:
+    nothing = certain([NO] * len(TRUE))
+    found = Audit(evidence([nothing, nothing]))
+    assert found.judged.wrong.tolist()
+    assert not found.proposals
+    assert "find only 0 % of the labels" in found.reason
+    assert "find only 0 % of the labels" in summary(found)
+    found.save(tmp_path)
+    told = (tmp_path / PATCH).read_text()
+    assert "# No changes: the members find only 0 %" in told
+    assert not read_patch(tmp_path / PATCH).changes
+    assert "No changes are proposed" in (tmp_path / PAGE).read_text()
+    rows = [json.loads(line) for line in (tmp_path / ROWS).read_text().splitlines()]
+    entries = [row for row in rows if row["kind"] in ("entry", "name")]
+    assert entries
+    assert not any(map(is_default, entries))
+
+
+def test_a_run_that_only_memorised_changes_nothing() -> None:
+    """Each member finds what it was taught, and nothing of what it was not."""
+    places = [(0, 1, PER), (2, 3, LOC), (4, 6, LOC), (8, 9, PER), (11, 12, PER)]
+    learned, held_out, members = [NO] * len(TRUE), [-1] * len(TRUE), []
+    for number, (start, end, label) in enumerate(places):
+        learned[start:end], held_out[start:end] = [label] * (end - start), [number % 2] * (end - start)
+    for member in (0, 1):
+        kept = [NO if held_out[i] == member else c for i, c in enumerate(learned)]
+        members.append(certain(kept))
+    found = Audit(evidence(members, held_out))
+    assert found.evidence.learned == 1
+    assert "were not taught" in found.reason
 
 
 def test_files_and_summary(tmp_path: Path) -> None:
