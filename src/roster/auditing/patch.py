@@ -72,8 +72,9 @@ def patch(found: Iterable[Proposal], reason: str = "") -> Iterator[str]:
 
 def _why(row: Row) -> str:
     if row["kind"] == "name":
-        found = f"found {row['count']} times" if row["count"] > 1 else "found once"
-        others = row.get("occurrences", row["count"]) - row["count"]
-        return f"{found}, no name {others} times" if others > 0 else found
+        words = row.get("occurrences", row["count"])
+        if words > row["count"]:
+            return f"found {row['count']} of {words} times"
+        return f"found {row['count']} times" if row["count"] > 1 else "found once"
     told = f"{row['wrong']:.0f} of {row['labels']} labels believed wrong"
     return f"{told}, mostly part of {row['longer']}" if row.get("longer") else told

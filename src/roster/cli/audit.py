@@ -49,5 +49,6 @@ def run(args: argparse.Namespace) -> int:
         gold = [one for one in read(args.gold, labels=beside) if one.words]
         print(f"\n{AgainstGold(found, gold).text()}")
     LOGGER.info(f"\npage: {folder / PAGE}   data: {folder / ROWS}   patch: {folder / PATCH}")
-    LOGGER.info(f"Next: look at {folder / PATCH}, then roster label ... --patch {folder / PATCH}")
+    if not found.reason:
+        LOGGER.info(f"Next: look at {folder / PATCH}, then roster label ... --patch {folder / PATCH}")
     return 0

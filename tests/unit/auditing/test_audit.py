@@ -294,6 +294,8 @@ def test_a_name_whose_words_stand_elsewhere_without_it_is_less_sure() -> None:
     (name,) = Audit(Evidence(more, TYPES, Opinions([p, p], np.full(len(p), -1)), {})).names
     assert (name.count, name.occurrences) == (2, 3)
     assert name.agreed == pytest.approx(2 / 3)
+    found = Audit(Evidence(more, TYPES, Opinions([p, p], np.full(len(p), -1)), {}))
+    assert "found 2 of 3 times" in {one.why for one in found.proposals}
     one_member = certain([*TRUE[:13], NO, NO, NO, NO, NO, NO])
     (name,) = Audit(Evidence(more, TYPES, Opinions([p, p, one_member], np.full(len(p), -1)), {})).names
     assert name.agreed == 0
