@@ -16,14 +16,15 @@ SAME, LONGER, NOTHING, OTHER = range(4)
 """What is found in the place of a label: the same span and type, a longer name of any type that contains it,
 no name, or another name."""
 LEAST = 1e-7
-"""Certainties are kept so far from 0 and 1, which half precision rounds to."""
+"""Certainties are kept so far from 0 and 1, which half precision rounds to. Which claims are the first
+hundred depends on it."""
 LEAST_RATE = 1e-3
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each signal counts, in log odds. Chosen by leaving out one text of four (docs/results.md); the
-    order of the claims hardly depends on them."""
+    """How much each signal counts, in log odds. `entry`, `place` and `removed` were chosen by leaving out
+    one text of four (docs/audit.md); the order of the claims hardly depends on them."""
 
     entry: float = 0.25
     """The log odds that the other labels of the entry are right."""
