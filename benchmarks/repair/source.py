@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from roster.auditing.measure import known as known
 from roster.config import read_toml
 from roster.corpus.dataset import content
 from roster.corpus.formats.base import Labels
@@ -94,21 +95,6 @@ def true_sentences(path: Path) -> list[Sentence]:
     if any(sentence.spans is None for sentence in found):
         raise DataError("the sentences need true labels", path=path)
     return found
-
-
-def known(sentences: Sequence[Sentence], gold: Sequence[Sentence]) -> dict[int, tuple[Span, ...]]:
-    """Return the true names of sentences by their number, where gold sentences tell them.
-
-    The gold sentences are the same in the same order, or are found by their words.
-
-    >>> text = [Sentence.from_words([word]) for word in ("Oslo", "May", "ran")]
-    >>> known(text, [Sentence.from_words(["May"], [Span(0, 1, "PER")])])
-    {1: (Span(start=0, end=1, label='PER'),)}
-    """
-    if [s.words for s in sentences] == [s.words for s in gold]:
-        return {number: tuple(s.spans or ()) for number, s in enumerate(gold)}
-    by_words = {s.words: tuple(s.spans or ()) for s in gold}
-    return {number: by_words[s.words] for number, s in enumerate(sentences) if s.words in by_words}
 
 
 def of_types(spans: Iterable[Span], types: Sequence[str]) -> tuple[Span, ...]:

@@ -232,10 +232,8 @@ def test_workers(roster: Any, data: Path, options: list[str], results: Path, tmp
     command = ["benchmark", "main", data, *options, "--methods", "roster", "fine-tune", "--seeds", "1", "2",
                "-o", path, "--workers", "2"]  # fmt: skip
     started = roster.start(*command, ROSTER_CHECKPOINT_SECONDS="0")
-    runs = path.with_name(f"{path.name}.runs")
-    while started.running and not (begun(path, "member-0") and len(list(runs.glob("*/run.json"))) > 1):
+    while started.running and not begun(path, "member-0"):
         time.sleep(0.001)
-    assert started.running  # one after the other there is never more than one folder
     assert started.send(signal.SIGKILL).code == -signal.SIGKILL
     done = roster(*command)  # a worker of the first command would hold its folder
     assert done.code == 0, done.err

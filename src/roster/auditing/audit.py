@@ -14,10 +14,12 @@ from roster.auditing import names as of_names
 from roster.auditing.entries import Entry, entries
 from roster.auditing.evidence import Evidence
 from roster.auditing.labels import JudgedLabels, judge
+from roster.auditing.learned import too_little
 from roster.auditing.names import Name, missing_names
 from roster.auditing.page import write_page
 from roster.auditing.patch import Proposal, patch, proposals
 from roster.auditing.quality import TypeQuality, quality
+from roster.auditing.trust import share
 from roster.files import atomic
 
 ROWS, PATCH, PAGE = "audit.jsonl", "patch.tsv", "audit.html"
@@ -50,18 +52,25 @@ class Audit:
 
     @cached_property
     def proposals(self) -> list[Proposal]:
-        """Repairs of the dictionary, the surest first."""
-        return proposals([*self._entries(), *self._names()])
+        """Repairs of the dictionary, the surest first; none where the run has learned too little."""
+        return [] if self.reason else proposals([*self._entries(), *self._names()])
+
+    @cached_property
+    def reason(self) -> str:
+        """Why no change is proposed; empty where changes are."""
+        return too_little(self.evidence.learned, self.judged.held_out)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """All claims as data, one kind after the other, each in its order."""
+        held_back = {"held_back": True} if self.reason else {}
         yield from ({"kind": "type", **one.as_dict()} for one in self.types)
         yield from self._labels()
-        yield from self._entries()
-        yield from self._names()
+        yield from ({**row, **held_back} for row in self._entries())
+        yield from ({**row, **held_back} for row in self._names())
 
     def _labels(self) -> Iterator[dict[str, Any]]:
         evidence, judged = self.evidence, self.judged
+        trusted = share(judged.trust)
         for number in judged.wrong.tolist():
             start, end = int(judged.spans.start[number]), int(judged.spans.end[number])
             place = evidence.place(start, end)
@@ -77,7 +86,7 @@ class Audit:
                 "right": right,
                 "given": evidence.types[int(judged.spans.label[number]) - 1],
                 "believed": "" if believed is None else evidence.types[believed[2] - 1],
-                "confidence": round(1 - float(judged.certainty[number]), 4),
+                "confidence": round(1 - float(trusted[number]), 4),
                 "members": round(float(judged.certainty[number]), 4),
                 "removed": round(float(judged.doubts[number]), 4),
             }
@@ -101,6 +110,7 @@ class Audit:
                 "labels": entry.labels,
                 "right": round(entry.right, 2),
                 "wrong": round(entry.labels - entry.right, 2),
+                "occurrences": entry.occurrences,
                 "confidence": round(entry.confidence, 4),
                 "examples": of_entries.examples(self.evidence, self.judged, entry),
             }
@@ -112,6 +122,7 @@ class Audit:
                 "name": name.name,
                 "label": name.label,
                 "count": name.count,
+                "occurrences": name.occurrences,
                 "confidence": round(name.confidence, 4),
                 "examples": of_names.examples(self.evidence, name),
             }
@@ -123,5 +134,7 @@ class Audit:
         with atomic(folder / ROWS) as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
         with atomic(folder / PATCH) as file:
-            file.writelines(patch(self.proposals))
-        write_page(folder / PAGE, self.rows(), facts or {})
+            file.writelines(patch(self.proposals, self.reason))
+        notes = [f"No changes are proposed: {self.reason}."] if self.reason else []
+        facts = facts or {}
+        write_page(folder / PAGE, self.rows(), {**facts, "notes": [*facts.get("notes", ()), *notes]})

@@ -26,12 +26,22 @@ def changes_of(row: Row) -> tuple[Change, ...]:
     return tuple(change for change in dict.fromkeys(_changes(row)) if patch_line(change).split("\t")[1])
 
 
-def is_default(row: Row) -> bool:
-    """Whether the changes of a row are made if its confidence is high enough, without a person's choice.
+def is_proposed(row: Row) -> bool:
+    """Whether the changes of a row are in the patch, at least for a person to decide.
 
     Not those of a single label, because they change all labels of its entry, nor those of an ambiguous name.
     """
     return row["kind"] == "name" or (row["kind"] == "entry" and row["verdict"] not in ("right", "ambiguous"))
+
+
+def is_default(row: Row) -> bool:
+    """Whether the changes of a row are made if its confidence is high enough, without a person's choice.
+
+    Names are added and entries removed. Another type and a longer name are right too seldom on most texts
+    (docs/results.md). Nothing is changed where the run has learned too little (`held_back`).
+    """
+    sure = row["kind"] == "name" or (row["kind"] == "entry" and row["verdict"] == "wrong")
+    return sure and not row.get("held_back")
 
 
 def _changes(row: Row) -> Iterator[Change]:

@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from roster.auditing.evidence import Evidence, Source
 from roster.auditing.labels import DOUBTED, JudgedLabels
+from roster.auditing.occurrences import Claim, agreement, shrunk
+from roster.auditing.trust import share
 
 RIGHT, WRONG, AMBIGUOUS, OTHER_TYPE, PART = (
     "right", "wrong", "ambiguous", "wrong type", "part of a longer name",
@@ -28,6 +32,13 @@ class Entry:
     """Of the labels believed wrong, what is believed: type and extent; ("", "") where it is no name."""
     wrong: list[int] = field(default_factory=list)
     good: list[int] = field(default_factory=list)
+    trust: list[float] = field(default_factory=list)
+    """Of each label the probability that it is right, by all signals."""
+    occurrences: int = 0
+    """How often the words of the claim (the entry's, or those of the longer name) stand in the text, in any
+    case."""
+    agreed: float = 0.0
+    """The share of them at which the member that agrees least with the verdict agrees."""
 
     @property
     def labels(self) -> int:
@@ -40,10 +51,10 @@ class Entry:
 
     @property
     def verdict(self) -> str:
-        share = self.right / self.labels
-        if share >= MOSTLY:
+        right = self.right / self.labels
+        if right >= MOSTLY:
             return RIGHT
-        if share > 1 - MOSTLY:
+        if right > 1 - MOSTLY:
             return AMBIGUOUS
         (believed, extent), count = self._usual()
         if believed and 2 * count >= len(self.wrong):
@@ -56,13 +67,17 @@ class Entry:
         return self._usual()[0] if self.verdict in (PART, OTHER_TYPE) else ("", "")
 
     @property
+    def doubt(self) -> float:
+        """The probability that a label of it is wrong, by all signals."""
+        return 1 - sum(self.trust) / self.labels
+
+    @property
     def confidence(self) -> float:
-        """How sure the verdict is: less for an entry that was seen once."""
-        share = self.right / self.labels
+        """How sure the verdict is: the share of the occurrences at which all members agree with it, less for
+        few."""
         if self.verdict == AMBIGUOUS:
-            return 1 - 2 * abs(share - 0.5)
-        least = share if self.verdict == RIGHT else 1 - share
-        return least * self.labels / (self.labels + 0.5)
+            return 1 - 2 * abs(self.right / self.labels - 0.5)
+        return shrunk(self.agreed, self.occurrences)
 
     def _usual(self) -> tuple[tuple[str, str], int]:
         if not self.instead:
@@ -76,16 +91,46 @@ def entries(evidence: Evidence, judged: JudgedLabels) -> list[Entry]:
     Where nothing is known of the sources of a label, its own words count as the entry.
     """
     found: dict[tuple[Source, str], Entry] = {}
+    trusted = share(judged.trust)
     for number, (source, label) in _made(evidence, judged):
         entry = found.setdefault((source, label), Entry(source, label))
         sure = float(judged.certainty[number])
         entry.certainty.append(sure)
+        entry.trust.append(float(trusted[number]))
         if sure >= DOUBTED:
             entry.good.append(number)
             continue
         entry.wrong.append(number)
         entry.instead[_instead(evidence, judged, number)] += 1
-    return sorted(found.values(), key=lambda e: (e.right - e.labels, e.source.entry, e.label))
+    listed = list(found.values())
+    _ask_members(evidence, judged, listed)
+    return sorted(listed, key=lambda e: (e.right - e.labels, e.source.entry, e.label))
+
+
+def _ask_members(evidence: Evidence, judged: JudgedLabels, listed: list[Entry]) -> None:
+    """Notes how far the members agree with the verdict on each entry."""
+    claims = [_claim(evidence, judged, entry) for entry in listed]
+    found = agreement(claims, evidence.opinions, evidence.starts)
+    for number, entry in enumerate(listed):
+        entry.occurrences = int(found.count[number])
+        against = entry.verdict == WRONG
+        entry.agreed = float(1 - found.most[number] if against else found.least[number])
+
+
+def _claim(evidence: Evidence, judged: JudgedLabels, entry: Entry) -> Claim:
+    """The words that the verdict is about, and the class that they have, or do not have if it is `wrong`."""
+    index, (believed, longer) = evidence.index, entry.believed
+    label = evidence.types.index(believed or entry.label) + 1
+    if longer:
+        start, end, _ = next(
+            one for one in map(judged.believed, entry.wrong) if one and evidence.name(*one[:2]) == longer
+        )
+        keys = {index.key(start, end)}
+    else:
+        spans, numbers = judged.spans, np.array([*entry.good, *entry.wrong])
+        pairs = zip(spans.start[numbers].tolist(), spans.end[numbers].tolist(), strict=True)
+        keys = {index.key(start, end) for start, end in pairs}
+    return Claim([(index.find(key), len(key)) for key in sorted(keys)], label)
 
 
 def _made(evidence: Evidence, judged: JudgedLabels) -> Iterator[tuple[int, tuple[Source, str]]]:
@@ -93,8 +138,7 @@ def _made(evidence: Evidence, judged: JudgedLabels) -> Iterator[tuple[int, tuple
     for number in range(len(spans)):
         start, end = int(spans.start[number]), int(spans.end[number])
         label = evidence.types[int(spans.label[number]) - 1]
-        made = evidence.sources.get(evidence.place(start, end))
-        for source in dict.fromkeys(made or [Source("", evidence.name(start, end))]):
+        for source in evidence.made(start, end):
             yield number, (source, label)
 
 

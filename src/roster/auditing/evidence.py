@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from roster.auditing.occurrences import WordIndex
 from roster.auditing.opinions import Opinions
 from roster.corpus.dataset import PROVENANCE, Dataset, Part
 from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
 from roster.errors import RunError
 from roster.training.finished import FinishedRun, members
-from roster.training.mentions import Mentions, label_mentions, sentence_starts
+from roster.training.mentions import Mentions, found_mentions, label_mentions, sentence_starts
 
 CONTEXT = 60
 """Characters of a sentence that an example shows on each side of a mention."""
@@ -59,6 +60,29 @@ class Evidence:
     def first_words(self) -> np.ndarray:
         """The number of the first word of each sentence, and of the word after the last."""
         return np.cumsum([0, *map(len, self.sentences)])
+
+    @cached_property
+    def index(self) -> WordIndex:
+        return WordIndex(self.sentences)
+
+    @cached_property
+    def learned(self) -> float:
+        """The share of the labels that a member learned which it finds, on average; 1 without labels."""
+        m, held_out = self.mentions, self.opinions.held_out
+        if not len(m):
+            return 1.0
+        shares = []
+        for number, p in enumerate(self.opinions.members):
+            taught = held_out[m.start] != number
+            if taught.any():
+                shares.append(found_mentions(p.argmax(-1), m, self.starts)[taught].mean())
+        return float(np.mean(shares)) if shares else 1.0
+
+    def made(self, start: int, end: int) -> tuple[Source, ...]:
+        """Where the label of some words comes from. Its own words count as the entry where that is not
+        known."""
+        known = self.sources.get(self.place(start, end))
+        return tuple(dict.fromkeys(known)) if known else (Source("", self.name(start, end)),)
 
     def place(self, start: int, end: int) -> tuple[int, int, int]:
         """The sentence of some words of the text, and their numbers in it."""

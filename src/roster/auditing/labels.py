@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roster.auditing.evidence import Evidence
+from roster.auditing.evidence import Evidence, Source
 from roster.auditing.spans import Spans, certainty, means, overlapping, predicted
+from roster.auditing.trust import places, trust
 
 DOUBTED = 0.5
 """A label that the members give less certainty than this is believed wrong."""
@@ -26,14 +27,22 @@ class JudgedLabels:
     """How often members removed the label, as a share of the most often removed one."""
     instead: Spans
     """What the mean of the members predicts in the whole text."""
+    trust: np.ndarray
+    """Log odds that the label is right, by all signals together (`trust.py`)."""
     meets: np.ndarray
     """Of each label the number of the prediction that shares a word with it, or -1."""
 
     @property
     def wrong(self) -> np.ndarray:
-        """The numbers of labels believed wrong, the surest first."""
+        """The numbers of labels believed wrong, the least trusted first."""
         doubted = np.flatnonzero(self.certainty < DOUBTED)
-        return doubted[np.argsort(self.certainty[doubted], kind="stable")]
+        return doubted[np.argsort(self.trust[doubted], kind="stable")]
+
+    @property
+    def held_out(self) -> float:
+        """The share of the labels that the member finds which did not learn them; NaN where all did."""
+        blind = self.out_of_fold[~np.isnan(self.out_of_fold)]
+        return float((blind >= DOUBTED).mean()) if len(blind) else float("nan")
 
     def believed(self, number: int) -> tuple[int, int, int] | None:
         """What the members find in the place of a label: words and class. None: no name."""
@@ -56,11 +65,17 @@ def judge(evidence: Evidence) -> JudgedLabels:
     instead = predicted(mean, starts)
     out_of_fold = certainty(opinions.out_of_fold(), spans, starts)
     out_of_fold[~opinions.is_out_of_fold()[spans.start]] = np.nan
-    return JudgedLabels(
-        spans,
-        certainty(mean, spans, starts),
-        out_of_fold,
-        means(opinions.doubts(), spans),
-        instead,
-        overlapping(spans, instead),
+    sure, doubts = certainty(mean, spans, starts), means(opinions.doubts(), spans)
+    meets = overlapping(spans, instead)
+    trusted = trust(
+        sure, doubts, places(spans, instead, meets), entry_numbers(evidence, spans), spans.label, DOUBTED
     )
+    return JudgedLabels(spans, sure, out_of_fold, doubts, instead, trusted, meets)
+
+
+def entry_numbers(evidence: Evidence, spans: Spans) -> np.ndarray:
+    """[labels]: the number of the entry that made a label, the first of several."""
+    numbers: dict[tuple[Source, int], int] = {}
+    rows = zip(spans.start.tolist(), spans.end.tolist(), spans.label.tolist(), strict=True)
+    keys = ((evidence.made(start, end)[0], label) for start, end, label in rows)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 from roster.auditing.audit import Audit
 from roster.auditing.entries import AMBIGUOUS, RIGHT, Entry
 from roster.auditing.names import Name
-from roster.corpus.sentence import Sentence
+from roster.auditing.spans import Spans
+from roster.corpus.sentence import Sentence, Span
 from roster.errors import DataError
 
 FIRST = (100, 1000)
@@ -45,31 +46,45 @@ class Ranking:
 
 @dataclass(frozen=True)
 class AgainstGold:
-    """`gold` are the training sentences of the audited run with true labels."""
+    """`gold` are true labels of the training sentences of the audited run, or of some of them. Claims on the
+    other sentences are not counted."""
 
     audit: Audit
     gold: Sequence[Sentence]
 
     def __post_init__(self) -> None:
-        ours = self.audit.evidence.sentences
-        if len(ours) != len(self.gold) or any(
-            a.words != b.words for a, b in zip(ours, self.gold, strict=True)
-        ):
+        if not self.known:
             raise DataError("the gold sentences are not the sentences that the run was trained on")
+
+    @cached_property
+    def known(self) -> dict[int, tuple[Span, ...]]:
+        """The true names of training sentences by their number."""
+        return known(self.audit.evidence.sentences, self.gold)
 
     @cached_property
     def true(self) -> dict[tuple[int, int], str]:
         """The type of each gold mention by its words in the text."""
         first = self.audit.evidence.first_words.tolist()
         return {
-            (at + span.start, at + span.end): span.label
-            for at, sentence in zip(first, self.gold, strict=False)
-            for span in sentence.spans or ()
+            (first[number] + span.start, first[number] + span.end): span.label
+            for number, spans in self.known.items()
+            for span in spans
         }
 
     @cached_property
+    def told(self) -> np.ndarray:
+        """[words]: those whose true labels are known."""
+        sentence = self.audit.evidence.index.sentence
+        return np.isin(sentence, np.fromiter(self.known, np.int64))
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """[labels]: those whose truth is known."""
+        return self.told[self.audit.judged.spans.start]
+
+    @cached_property
     def right(self) -> np.ndarray:
-        """[labels]: which distant labels are right."""
+        """[labels]: which distant labels are right, as far as is known."""
         spans, types = self.audit.judged.spans, self.audit.evidence.types
         triples = zip(spans.start.tolist(), spans.end.tolist(), spans.label.tolist(), strict=True)
         return np.array([self.true.get((a, b)) == types[c - 1] for a, b, c in triples], bool)
@@ -77,36 +92,58 @@ class AgainstGold:
     def rankings(self) -> list[Ranking]:
         """Labels believed wrong, entries believed wrong, names believed missing; cleanlab's where it is
         installed."""
-        audit, right = self.audit, self.right
-        sure = audit.judged.certainty
-        chance = float((~right).mean()) if len(right) else 0.0
-        wrong = audit.judged.wrong
-        found = [Ranking("labels", ~right[wrong], chance, area(sure, right))]
-        found += [
-            Ranking(name, ~right[np.argsort(score, kind="stable")], chance, area(score, right))
-            for name, score in cleanlab_scores(audit).items()
-        ]
-        doubted = [e for e in audit.entries if e.verdict not in (RIGHT, AMBIGUOUS)]
-        doubted.sort(key=lambda entry: -entry.confidence)
-        bad = [self._bad(entry) for entry in audit.entries]
-        found.append(
-            Ranking(
-                "entries",
-                np.array([self._bad(e) for e in doubted], bool),
-                float(np.mean(bad)) if bad else 0.0,
-            )
-        )
-        names = np.array([self._is_name(name) for name in audit.names], bool)
-        found.append(Ranking("names", names, float(names.mean()) if len(names) else 0.0))
+        theirs = cleanlab_words(self.audit)
+        return [*self._labels(theirs), *self._entries(theirs), *self._names(theirs)]
+
+    def _labels(self, theirs: np.ndarray | None) -> list[Ranking]:
+        judged, right = self.audit.judged, self.right
+        chance = float((~right[self.labels]).mean()) if self.labels.any() else 0.0
+        wrong = judged.wrong[self.labels[judged.wrong]]
+
+        def ranked(name: str, score: np.ndarray, order: np.ndarray) -> Ranking:
+            return Ranking(name, ~right[order], chance, area(score[self.labels], right[self.labels]))
+
+        found = [ranked("labels", judged.trust, wrong)]
+        for name, score in _of_spans("labels", theirs, judged.spans).items():
+            order = np.argsort(score, kind="stable")
+            found.append(ranked(name, score, order[self.labels[order]]))
         return found
 
+    def _entries(self, theirs: np.ndarray | None) -> list[Ranking]:
+        judged = self.audit.judged
+        listed = [e for e in self.audit.entries if self.labels[[*e.good, *e.wrong]].any()]
+        chance = float(np.mean([self._bad(e) for e in listed])) if listed else 0.0
+        doubted = [e for e in listed if e.verdict not in (RIGHT, AMBIGUOUS)]
+        ranked = {"entries": sorted(doubted, key=lambda e: -e.doubt)}
+        for name, score in _of_spans("entries", theirs, judged.spans).items():
+            mean = {id(e): float(score[[*e.good, *e.wrong]].mean()) for e in listed}
+            ranked[name] = sorted(listed, key=lambda e: mean[id(e)])
+        return [
+            Ranking(name, np.array([self._bad(e) for e in order], bool), chance)
+            for name, order in ranked.items()
+        ]
+
+    def _names(self, theirs: np.ndarray | None) -> list[Ranking]:
+        names = [one for one in self.audit.names if any(self.told[start] for start, _ in one.places)]
+        ranked = {"names": names}
+        pairs = [place for one in names for place in one.places]
+        spans = Spans(*np.array([(*p, 0) for p in pairs], np.int64).reshape(-1, 3).T)
+        cuts = np.cumsum([len(one.places) for one in names])[:-1]
+        for name, score in _of_spans("names", theirs, spans).items():
+            mean = [float(part.mean()) for part in np.split(score, cuts)] if names else []
+            ranked[name] = [names[n] for n in np.argsort(mean, kind="stable")]
+        true = {name: np.array([self._is_name(one) for one in order], bool) for name, order in ranked.items()}
+        chance = float(true["names"].mean()) if names else 0.0
+        return [Ranking(name, found, chance) for name, found in true.items()]
+
     def _bad(self, entry: Entry) -> bool:
-        """Whether most of an entry's labels are wrong."""
-        return float(self.right[[*entry.good, *entry.wrong]].mean()) < 0.5
+        """Whether most of an entry's labels are wrong, of those whose truth is known."""
+        numbers = np.array([*entry.good, *entry.wrong])
+        return float(self.right[numbers[self.labels[numbers]]].mean()) < 0.5
 
     def _is_name(self, name: Name) -> bool:
-        """Whether at least half of its occurrences are gold mentions of its type."""
-        hits = [self.true.get(place) == name.label for place in name.places]
+        """Whether at least half of the places where it is found are gold mentions of its type."""
+        hits = [self.true.get(place) == name.label for place in name.places if self.told[place[0]]]
         return 2 * sum(hits) >= len(hits)
 
     def types(self) -> list[dict[str, Any]]:
@@ -114,15 +151,17 @@ class AgainstGold:
         spans, evidence = self.audit.judged.spans, self.audit.evidence
         listed = []
         for number, one in enumerate(self.audit.types, 1):
-            mine = spans.label == number
+            mine = (spans.label == number) & self.labels
             hits, all_true = int(self.right[mine].sum()), sum(x == one.label for x in self.true.values())
             listed.append(
                 {
                     "label": one.label,
                     "labels": one.labels,
                     "precision": one.precision.value if one.precision else None,
+                    "precision_bounds": one.precision.bounds if one.precision else None,
                     "true_precision": hits / int(mine.sum()) if mine.any() else None,
                     "recall": one.recall.value if one.recall else None,
+                    "recall_bounds": one.recall.bounds if one.recall else None,
                     "true_recall": hits / all_true if all_true else None,
                 }
             )
@@ -144,7 +183,9 @@ class AgainstGold:
         for row in self.types():
             shares = (row[x] for x in ("precision", "true_precision", "recall", "true_recall"))
             types.append([row["label"], f"{row['labels']:,}", *map(cell, shares)])
-        return f"Precision of the claims against the gold labels:\n\n{table(rows)}\n\n{table(types)}"
+        of = f"{len(self.known):,} of {len(self.audit.evidence.sentences):,} sentences"
+        head = f"Precision of the claims on {of}, whose gold labels are known:"
+        return f"{head}\n\n{table(rows)}\n\n{table(types)}"
 
 
 def area(score: np.ndarray, good: np.ndarray) -> float | None:
@@ -161,13 +202,28 @@ def area(score: np.ndarray, good: np.ndarray) -> float | None:
     return float((ranks[good].sum() - positive * (positive + 1) / 2) / (positive * (len(good) - positive)))
 
 
-def cleanlab_scores(audit: Audit) -> dict[str, np.ndarray]:
-    """The label quality that cleanlab's token classification gives each label from the same probabilities:
-    that of its worst word, and that with the words beside it. Nothing where cleanlab is not installed."""
+def known(sentences: Sequence[Sentence], gold: Sequence[Sentence]) -> dict[int, tuple[Span, ...]]:
+    """The true names of sentences by their number, where gold sentences tell them.
+
+    The gold sentences are the same in the same order, or are found by their words.
+
+    >>> text = [Sentence.from_words([word]) for word in ("Oslo", "May", "ran")]
+    >>> known(text, [Sentence.from_words(["May"], [Span(0, 1, "PER")])])
+    {1: (Span(start=0, end=1, label='PER'),)}
+    """
+    if [s.words for s in sentences] == [s.words for s in gold]:
+        return {number: tuple(s.spans or ()) for number, s in enumerate(gold)}
+    by_words: Mapping[tuple[str, ...], tuple[Span, ...]] = {s.words: tuple(s.spans or ()) for s in gold}
+    return {number: by_words[s.words] for number, s in enumerate(sentences) if s.words in by_words}
+
+
+def cleanlab_words(audit: Audit) -> np.ndarray | None:
+    """[words]: the label quality by cleanlab's token classification, from the mean of the same probabilities;
+    None where cleanlab is not installed."""
     try:
         from cleanlab.token_classification.rank import get_label_quality_scores
     except ImportError:
-        return {}
+        return None
     evidence, spans = audit.evidence, audit.judged.spans
     p = evidence.opinions.mean()
     p /= p.sum(-1, keepdims=True)
@@ -177,11 +233,15 @@ def cleanlab_scores(audit: Audit) -> dict[str, np.ndarray]:
     cuts = evidence.first_words[1:-1]
     labels = [one.tolist() for one in np.split(classes, cuts)]
     _, tokens = get_label_quality_scores(labels, np.split(p, cuts))
-    quality = np.concatenate([np.asarray(one) for one in tokens])
+    return np.concatenate([np.asarray(one) for one in tokens])
+
+
+def _of_spans(name: str, words: np.ndarray | None, spans: Spans) -> dict[str, np.ndarray]:
+    """Of spans the score of the worst word, and that with the words beside it."""
+    if words is None:
+        return {}
     pairs = list(zip(spans.start.tolist(), spans.end.tolist(), strict=True))
     return {
-        "labels, cleanlab": np.array([quality[a:b].min() for a, b in pairs]),
-        "labels, cleanlab with neighbours": np.array(
-            [quality[max(0, a - 1) : b + 1].min() for a, b in pairs]
-        ),
+        f"{name}, cleanlab": np.array([words[a:b].min() for a, b in pairs]),
+        f"{name}, cleanlab with neighbours": np.array([words[max(0, a - 1) : b + 1].min() for a, b in pairs]),
     }

@@ -6,25 +6,26 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from roster.auditing.entries import EXAMPLES
 from roster.auditing.evidence import Evidence
 from roster.auditing.labels import JudgedLabels
-from roster.auditing.spans import Spans, certainty, overlapping
-
-ONCE = 1.0
-"""So many occurrences without any certainty are added to a name's own: one occurrence is weak evidence."""
+from roster.auditing.occurrences import Claim, agreement, shrunk
+from roster.auditing.spans import Spans, overlapping
 
 
 @dataclass(frozen=True)
 class Name:
-    """A name with its occurrences (first word, word after the last), and the sum of their certainty."""
+    """A name and where it is found (first word, word after the last)."""
 
     name: str
     label: str
     places: tuple[tuple[int, int], ...]
+    occurrences: int
+    """How often its words stand in the text, in any case."""
+    agreed: float
+    """The share of them at which the member that agrees least finds the name."""
     certainty: float
+    """The mean certainty of the members over the occurrences."""
 
     @property
     def count(self) -> int:
@@ -32,8 +33,9 @@ class Name:
 
     @property
     def confidence(self) -> float:
-        """The certainty of an occurrence, on average, and less where there are few."""
-        return self.certainty / (self.count + ONCE)
+        """Less where the words are no name elsewhere in the text, where a member disagrees, and for few of
+        them."""
+        return shrunk(self.agreed * self.certainty, self.occurrences)
 
 
 def missing_names(evidence: Evidence, judged: JudgedLabels) -> list[Name]:
@@ -42,27 +44,35 @@ def missing_names(evidence: Evidence, judged: JudgedLabels) -> list[Name]:
     Every member learned that these words are no name, but for O words left out of its loss: a prediction
     against that is evidence. A name whose words are labelled with this type anywhere is not missing.
     """
-    found, sure = _outside(evidence, judged)
+    found = judged.instead[overlapping(judged.instead, judged.spans) < 0]
     known = {(evidence.name(start, end), label) for start, end, label in _triples(judged.spans)}
     places: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
-    total: dict[tuple[str, int], float] = defaultdict(float)
-    for (start, end, label), certain in zip(_triples(found), sure.tolist(), strict=True):
+    for start, end, label in _triples(found):
         key = evidence.name(start, end), label
         if key not in known:
             places[key].append((start, end))
-            total[key] += certain
+    asked = agreement(
+        [_claim(evidence, label, where[0]) for (_, label), where in places.items()],
+        evidence.opinions,
+        evidence.starts,
+    )
     names = [
-        Name(name, evidence.types[label - 1], tuple(where), total[name, label])
-        for (name, label), where in places.items()
+        Name(
+            name,
+            evidence.types[label - 1],
+            tuple(where),
+            int(asked.count[n]),
+            float(asked.least[n]),
+            float(asked.certainty[n]),
+        )
+        for n, ((name, label), where) in enumerate(places.items())
     ]
     return sorted(names, key=lambda one: (-one.confidence, one.name, one.label))
 
 
-def _outside(evidence: Evidence, judged: JudgedLabels) -> tuple[Spans, np.ndarray]:
-    """The predictions that share no word with a label, and how sure the members are of them."""
-    free = overlapping(judged.instead, judged.spans) < 0
-    found = judged.instead[free]
-    return found, certainty(evidence.opinions.mean(), found, evidence.starts)
+def _claim(evidence: Evidence, label: int, place: tuple[int, int]) -> Claim:
+    key = evidence.index.key(*place)
+    return Claim([(evidence.index.find(key), len(key))], label)
 
 
 def _triples(spans: Spans) -> Iterator[tuple[int, int, int]]:

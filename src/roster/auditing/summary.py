@@ -74,6 +74,8 @@ def _names(audit: Audit) -> str:
 
 
 def _changes(audit: Audit) -> str:
+    if audit.reason:
+        return f"No changes are proposed: {audit.reason}."
     counts = Counter(one.change.action for one in audit.proposals if one.applied)
     told = ", ".join(f"{action} {count:,}" for action, count in sorted(counts.items())) or "nothing"
     return f"The patch changes what is surest: {told}. It lists more, as comments."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Literal
 
 HELP = """\
 Which distant labels, and which entries of the dictionary, are wrong or missing. No gold label is needed: the
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="AUDIT", help="folder to write (default: RUN/audit)")
     parser.add_argument("--data", metavar="DATASET", help="the data set of the run, if it has moved")
     parser.add_argument("--gold", metavar="FILE",
-                        help="the training text with true labels: adds the share of true claims")  # fmt: skip
+                        help="true labels of the training text: adds the share of true claims")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the claims as JSON lines, nothing else")
 
 
@@ -32,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from roster.auditing.audit import PAGE, PATCH, ROWS
     from roster.auditing.measure import AgainstGold
     from roster.auditing.summary import summary
+    from roster.corpus.formats.lines import TEXT
     from roster.corpus.io import read
     from roster.log import LOGGER
 
@@ -43,8 +45,10 @@ def run(args: argparse.Namespace) -> int:
         return 0
     print(summary(found))
     if args.gold:
-        gold = [one for one in read(args.gold, labels="true") if one.words]
+        beside: Literal["true"] | None = "true" if Path(args.gold).name.endswith(TEXT) else None
+        gold = [one for one in read(args.gold, labels=beside) if one.words]
         print(f"\n{AgainstGold(found, gold).text()}")
     LOGGER.info(f"\npage: {folder / PAGE}   data: {folder / ROWS}   patch: {folder / PATCH}")
-    LOGGER.info(f"Next: look at {folder / PATCH}, then roster label ... --patch {folder / PATCH}")
+    if not found.reason:
+        LOGGER.info(f"Next: look at {folder / PATCH}, then roster label ... --patch {folder / PATCH}")
     return 0

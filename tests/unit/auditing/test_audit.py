@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
+from roster.auditing.changes import is_default
 from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
 from roster.auditing.patch import SURE, UNSURE, patch, proposals
+from roster.auditing.quality import TRUE_OUTSIDE, Estimate
 from roster.auditing.summary import summary
 from roster.corpus.dataset import load_dataset
 from roster.corpus.sentence import Sentence, Span
@@ -117,19 +119,27 @@ def test_an_entry_that_is_right_here_and_wrong_there_is_ambiguous() -> None:
 def test_names_without_a_label() -> None:
     (name,) = Audit(evidence()).names
     assert (name.name, name.label, name.count) == ("Oslo", "LOC", 2)
-    assert name.confidence == pytest.approx(2 * (0.9 - 0.05 + 1) / 2 * 0.95**2 / 3, abs=0.05)
+    assert name.occurrences == 2
+    assert name.confidence == pytest.approx(2 * (0.9 - 0.05 + 1) / 2 * 0.95**2 / 2.5, abs=0.05)
     (row,) = [row for row in Audit(evidence()).rows() if row["kind"] == "name"]
     assert row["examples"][0] == ("near ", "Oslo", " and Oslo")
 
 
-def test_precision_and_recall_of_a_type_are_shares_of_exact_labels() -> None:
+def test_precision_is_a_share_of_exact_labels_and_recall_counts_what_is_not_found() -> None:
     found = {one.label: one for one in Audit(evidence()).types}
     assert found["PER"].precision is not None
     assert found["PER"].precision.value == pytest.approx(1 / 3)
     assert found["LOC"].recall is not None
-    assert found["LOC"].recall.value == pytest.approx(1 / 5)
+    beside = 4  # New York City, Georgia, Oslo, Oslo; of the two labels the members find one
+    assert found["LOC"].recall.value == pytest.approx(1 / (1 + TRUE_OUTSIDE * beside / 0.5))
     told = found["LOC"].recall.as_dict()
     assert 0 <= told["low"] < told["value"] < told["high"] <= 1
+
+
+def test_bounds_are_wider_for_few_labels() -> None:
+    few, many = Estimate(0.5, 0.1, 10), Estimate(0.5, 0.1, 10_000)
+    assert few.bounds[0] < many.bounds[0] < 0.5 < many.bounds[1] < few.bounds[1]
+    assert Estimate(0.5, 0.1).bounds == pytest.approx((0.5 - 1.96 * 1.2533 * 0.1, 0.5 + 1.96 * 1.2533 * 0.1))
 
 
 def test_a_type_without_labels_and_predictions_has_no_estimate() -> None:
@@ -170,6 +180,50 @@ def test_the_patch_has_what_is_sure_and_the_rest_as_comments(tmp_path: Path) -> 
     file = tmp_path / "patch.tsv"
     file.write_text("".join(patch(proposals(rows))))
     assert [str(change) for change in read_patch(file).changes] == ["add a b LOC", "remove Oslo LOC"]
+
+
+def test_another_type_and_a_longer_name_are_for_a_person_to_decide() -> None:
+    entry = {"kind": "entry", "source": "a.tsv", "line": 3, "labels": 9, "wrong": 9.0, "confidence": 1.0}
+    rows = [
+        {**entry, "entry": "Come", "label": "LOC", "verdict": "wrong"},
+        {**entry, "entry": "May", "label": "PER", "verdict": "wrong type", "believed": "LOC"},
+        {**entry, "entry": "Rome", "label": "LOC", "verdict": "part of a longer name", "longer": "AS Rome"},
+        row("Oslo", 1.0),
+    ]
+    lines = "".join(patch(proposals(rows))).splitlines()
+    assert [line.split("\t")[0] for line in lines if "\t" in line] == ["# add", "add", "remove", "# retype"]
+
+
+def test_a_run_that_learned_nothing_changes_nothing(tmp_path: Path) -> None:
+    nothing = certain([NO] * len(TRUE))
+    found = Audit(evidence([nothing, nothing]))
+    assert found.judged.wrong.tolist()
+    assert not found.proposals
+    assert "find only 0 % of the labels" in found.reason
+    assert "find only 0 % of the labels" in summary(found)
+    found.save(tmp_path)
+    told = (tmp_path / PATCH).read_text()
+    assert "# No changes: the members find only 0 %" in told
+    assert not read_patch(tmp_path / PATCH).changes
+    assert "No changes are proposed" in (tmp_path / PAGE).read_text()
+    rows = [json.loads(line) for line in (tmp_path / ROWS).read_text().splitlines()]
+    entries = [row for row in rows if row["kind"] in ("entry", "name")]
+    assert entries
+    assert not any(map(is_default, entries))
+
+
+def test_a_run_that_only_memorised_changes_nothing() -> None:
+    """Each member finds what it was taught, and nothing of what it was not."""
+    places = [(0, 1, PER), (2, 3, LOC), (4, 6, LOC), (8, 9, PER), (11, 12, PER)]
+    learned, held_out, members = [NO] * len(TRUE), [-1] * len(TRUE), []
+    for number, (start, end, label) in enumerate(places):
+        learned[start:end], held_out[start:end] = [label] * (end - start), [number % 2] * (end - start)
+    for member in (0, 1):
+        kept = [NO if held_out[i] == member else c for i, c in enumerate(learned)]
+        members.append(certain(kept))
+    found = Audit(evidence(members, held_out))
+    assert found.evidence.learned == 1
+    assert "were not taught" in found.reason
 
 
 def test_files_and_summary(tmp_path: Path) -> None:
@@ -219,7 +273,51 @@ def test_claims_beside_gold_labels() -> None:
 
 def test_gold_of_other_sentences_is_refused() -> None:
     with pytest.raises(DataError, match="not the sentences"):
-        AgainstGold(Audit(evidence()), SENTENCES[:4])
+        AgainstGold(Audit(evidence()), [sentence("other words")])
+
+
+def test_claims_on_sentences_without_gold_labels_are_not_counted() -> None:
+    found = AgainstGold(Audit(evidence()), [SENTENCES[4], sentence("The end")])
+    told = {one.name: one for one in found.rankings()}
+    assert told["labels"].true.tolist() == [True]
+    assert told["labels"].chance == 1
+    assert told["entries"].true.tolist() == [True]
+    assert told["names"].true.tolist() == [False]
+    assert {row["label"]: row["true_precision"] for row in found.types()} == {"PER": 0, "LOC": None}
+    assert "2 of 5 sentences" in found.text()
+
+
+def test_a_name_whose_words_stand_elsewhere_without_it_is_less_sure() -> None:
+    """`Oslo` is a name in two sentences; in the third, in other case, no member finds it."""
+    more = [*SENTENCES, sentence("the OSLO file")]
+    p = certain([*TRUE, NO, NO, NO])
+    (name,) = Audit(Evidence(more, TYPES, Opinions([p, p], np.full(len(p), -1)), {})).names
+    assert (name.count, name.occurrences) == (2, 3)
+    assert name.agreed == pytest.approx(2 / 3)
+    found = Audit(Evidence(more, TYPES, Opinions([p, p], np.full(len(p), -1)), {}))
+    assert "found 2 of 3 times" in {one.why for one in found.proposals}
+    one_member = certain([*TRUE[:13], NO, NO, NO, NO, NO, NO])
+    (name,) = Audit(Evidence(more, TYPES, Opinions([p, p, one_member], np.full(len(p), -1)), {})).names
+    assert name.agreed == 0
+
+
+def test_a_verdict_on_an_entry_is_as_sure_as_the_member_that_doubts_it_most() -> None:
+    entry = next(e for e in Audit(evidence()).entries if e.source.entry == "The")
+    assert (entry.verdict, entry.agreed, entry.occurrences) == ("wrong", 1, 1)
+    assert entry.confidence == pytest.approx(1 / 1.5)
+    learned = certain([PER if i == 8 else c for i, c in enumerate(TRUE)])
+    found = Audit(evidence([*[certain(TRUE, 0.98)] * 4, learned]))
+    entry = next(e for e in found.entries if e.source.entry == "The")
+    assert (entry.verdict, entry.confidence) == ("wrong", 0)
+
+
+def test_labels_of_an_entry_that_is_doubted_elsewhere_come_first() -> None:
+    """The same certainty; the other labels of the one entry are doubted too, those of the other are not."""
+    sentences = [sentence(f"{name} x", (0, 1, "PER")) for name in ["May"] * 3 + ["Ada"] * 3]
+    p = certain([NO, NO, NO, NO, NO, NO, PER, NO, PER, NO, NO, NO])
+    found = Audit(Evidence(sentences, TYPES, Opinions([p], np.full(12, -1)), {}))
+    assert found.judged.wrong.tolist() == [0, 1, 2, 5]
+    assert len(set(found.judged.certainty[found.judged.wrong].tolist())) == 1
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.3, 0.5, 0.9]), st.booleans()), min_size=2, max_size=20))
