@@ -464,6 +464,6 @@ def test_data_sets(tmp_path: Path) -> None:
     brat(tmp_path / "plain", "train-1", TEXT, "T1\tPER 0 3\tAda\n")
     brat(tmp_path / "plain", "train-2", TEXT, "")
     assert len(load_dataset(tmp_path / "plain").train) == 4
-    assert len(list(read(tmp_path / "brat", split="dev.brat"))) == 2
+    assert len(list(read(tmp_path / "brat", split="dev"))) == 2
     with pytest.raises(DataError, match="it has no folder test"):
         list(read(tmp_path / "brat", split="test"))

@@ -24,7 +24,7 @@ from roster.corpus.tokenizer import CharSpan, split
 from roster.errors import DataError
 from roster.files import atomic_folder
 
-TEXT, ANN = ".txt", ".ann"
+TEXT, ANN, SUFFIX = ".txt", ".ann", ".brat"
 BOUND = re.compile(r"(T\S*)\t(\S+) (\d+ \d+(?:;\d+ \d+)*)(?:\t(.*))?", re.DOTALL)
 OTHER = re.compile(r"[RE*AMN#]\d*\t")
 TRIGGER = re.compile(r"E\S*\t\S+?:(T\S*)")
@@ -49,13 +49,18 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     if not path.is_dir():
         yield from _document(path.with_suffix(TEXT), path.stem, omitted)
     else:
-        folder = path / options.split if options.split else path
-        if not folder.is_dir():
-            raise DataError(f"it has no folder {options.split}", path=path)
+        folder = path if options.split is None else _split_folder(path, options.split)
         names = sorted((name.as_posix().removesuffix(TEXT) for name in files_of(folder)), key=natural)
         for name in names:
             yield from _document(folder / f"{name}{TEXT}", name, omitted)
     omitted.tell()
+
+
+def _split_folder(path: Path, split: str) -> Path:
+    for place in (path / split, path / f"{split}{SUFFIX}"):
+        if place.is_dir():
+            return place
+    raise DataError(f"it has no folder {split}", path=path)
 
 
 def natural(name: str) -> tuple[list[str | int], str]:
@@ -192,4 +197,4 @@ def _rename(folder: Path, names: Sequence[str]) -> None:
                 old.rename(new)
 
 
-FORMAT = Format("brat", "brat's folder of .txt and .ann files", (".brat",), detect, read, write)
+FORMAT = Format("brat", "brat's folder of .txt and .ann files", (SUFFIX,), detect, read, write)
