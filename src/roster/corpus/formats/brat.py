@@ -17,7 +17,7 @@ from pathlib import Path
 from roster.corpus.formats.base import Format, Options, plain
 from roster.corpus.formats.records import check_unicode, documents
 from roster.corpus.formats.text import files_of, whole
-from roster.corpus.formats.textfile import read_lines, writer
+from roster.corpus.formats.textfile import encoded, read_lines
 from roster.corpus.formats.tools import OVERLAPS, Omitted, without_overlaps
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import CharSpan, split
@@ -152,8 +152,7 @@ def write(path: Path, sentences: Iterable[Sentence], options: Options) -> None:
 
 def _write_document(file: Path, group: Sequence[Sentence], path: Path, number: int) -> None:
     text = group[0].text
-    with writer(file.with_name(f"{file.name}{TEXT}")) as put:
-        put(text)
+    file.with_name(f"{file.name}{TEXT}").write_bytes(encoded(text, path))
     if all(s.spans is None for s in group):
         return
     lines: list[str] = []
@@ -164,8 +163,7 @@ def _write_document(file: Path, group: Sequence[Sentence], path: Path, number: i
             label = plain(span.label, "label", path=path, number=n)
             places, shown = _fragments(text, *sentence.char_span(span))
             lines.append(f"T{len(lines) + 1}\t{label} {places}\t{shown}\n")
-    with writer(file.with_name(f"{file.name}{ANN}")) as put:
-        put("".join(lines))
+    file.with_name(f"{file.name}{ANN}").write_bytes(encoded("".join(lines), path))
 
 
 def _fragments(text: str, start: int, end: int) -> tuple[str, str]:
