@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from roster.api.audit import audit
     from roster.api.data import convert
+    from roster.api.estimator import Recognizer
     from roster.api.labelling import label, label_file
     from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
     from roster.api.reporting import report
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
     from roster.corpus.sentence import Sentence, Span
-    from roster.infer.recogniser import Entity, Recogniser, load
+    from roster.infer.recogniser import Entities, Entity, Recogniser, load
     from roster.log import show_log
     from roster.reviewing.review import Review
 
 __version__ = "0.1.0"
 __all__ = [
     "Dataset",
+    "Entities",
     "Entity",
     "Recogniser",
+    "Recognizer",
     "Review",
     "Sentence",
     "Span",
@@ -56,6 +59,7 @@ __all__ = [
 _MODULES = {
     "api.audit": ("audit",),
     "api.data": ("convert",),
+    "api.estimator": ("Recognizer",),
     "api.labelling": ("label", "label_file"),
     "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
     "api.reporting": ("report",),
@@ -64,7 +68,7 @@ _MODULES = {
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),
     "corpus.sentence": ("Sentence", "Span"),
-    "infer.recogniser": ("Entity", "Recogniser", "load"),
+    "infer.recogniser": ("Entities", "Entity", "Recogniser", "load"),
     "log": ("show_log",),
     "reviewing.review": ("Review",),
 }

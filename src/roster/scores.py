@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from roster.corpus.formats.records import documents, grouped
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import DataError
+from roster.pages.inline import table
 
 T = TypeVar("T")
 
@@ -69,6 +70,13 @@ class Evaluation(Score):
                 f"{name:{width}}  {s.precision:9.3f}  {s.recall:6.3f}  {s.f1:6.3f}  {s.support:7.0f}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        head = ["type", "precision", "recall", "F1", "support"]
+        named: list[tuple[str, Score]] = [*self.types.items(), ("all", self)]
+        rows = [[name, s.precision, s.recall, s.f1, round(s.support)] for name, s in named]
+        return table(head, rows)
 
 
 class _Counts:

@@ -32,7 +32,8 @@ def convert(
         to: the format of `output`, where its name does not tell it.
         scheme: tags to write, where the format has tags.
         split: the split to read where `source` is a folder of several.
-        labels: which label file of a file of lines to read or write, `dist` or `true`.
+        labels: which label file of a file of lines to read or write, `dist` or `true`; with `true`, labels
+            for Label Studio are written as annotations, not as predictions.
 
     Returns:
         The number of sentences.

@@ -127,6 +127,12 @@ class Audit:
                 "examples": of_names.examples(self.evidence, name),
             }
 
+    def _repr_html_(self) -> str:
+        """The labels of each type and the surest claims, for notebooks."""
+        from roster.auditing.summary import as_html
+
+        return as_html(self)
+
     def save(self, folder: str | Path, facts: Mapping[str, Any] | None = None) -> None:
         """Writes the page with these facts, the claims as JSON lines, and the patch."""
         folder = Path(folder)

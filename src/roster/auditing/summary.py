@@ -7,6 +7,7 @@ from typing import Any
 
 from roster.auditing.audit import Audit
 from roster.auditing.entries import RIGHT
+from roster.pages import inline
 
 FIRST = 5
 """So many claims of each kind are shown."""
@@ -18,12 +19,26 @@ def summary(audit: Audit) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def as_html(audit: Audit) -> str:
+    """The same as short tables in HTML, for notebooks. Names and types are escaped."""
+    return "".join(
+        [
+            inline.table(*_type_rows(audit), caption="The labels of each type (estimates)"),
+            inline.table(["label", "believed instead"], _label_rows(audit), _count_of_labels(audit)),
+            inline.table(["name", "found"], _name_rows(audit), _count_of_names(audit)),
+        ]
+    )
+
+
 def _types(audit: Audit) -> str:
-    rows = [["type", "labels", "precision", "recall"]]
-    for one in audit.types:
-        rows.append([one.label, f"{one.labels:,}", _share(one.precision), _share(one.recall)])
+    head, rows = _type_rows(audit)
     note = "Estimates without gold labels, with the error that such estimates have on other data."
-    return f"The labels of each type:\n\n{table(rows)}\n\n{note}"
+    return f"The labels of each type:\n\n{table([head, *rows])}\n\n{note}"
+
+
+def _type_rows(audit: Audit) -> tuple[list[str], list[list[str]]]:
+    rows = [[one.label, f"{one.labels:,}", _share(one.precision), _share(one.recall)] for one in audit.types]
+    return ["type", "labels", "precision", "recall"], rows
 
 
 def _share(estimate: Any) -> str:
@@ -34,17 +49,23 @@ def _share(estimate: Any) -> str:
 
 
 def _labels(audit: Audit) -> str:
-    wrong = audit.judged.wrong
-    if not len(wrong):
+    if not len(audit.judged.wrong):
         return "No label is believed wrong."
+    return f"{_count_of_labels(audit)}, first of all:\n\n{table(_label_rows(audit))}"
+
+
+def _count_of_labels(audit: Audit) -> str:
+    return f"{len(audit.judged.wrong):,} of {len(audit.judged.spans):,} labels are believed wrong"
+
+
+def _label_rows(audit: Audit) -> list[list[str]]:
     rows = []
-    for number in wrong[:FIRST].tolist():
+    for number in audit.judged.wrong[:FIRST].tolist():
         spans, evidence = audit.judged.spans, audit.evidence
         start, end = int(spans.start[number]), int(spans.end[number])
         given = evidence.types[int(spans.label[number]) - 1]
         rows.append([f"{evidence.name(start, end)} [{given}]", _instead(audit, number)])
-    of = f"{len(wrong):,} of {len(audit.judged.spans):,} labels are believed wrong, first of all:"
-    return f"{of}\n\n{table(rows)}"
+    return rows
 
 
 def _instead(audit: Audit, number: int) -> str:
@@ -69,8 +90,15 @@ def _entries(audit: Audit) -> str:
 def _names(audit: Audit) -> str:
     if not audit.names:
         return "No name is missing."
-    rows = [[f"{one.name} [{one.label}]", f"{one.count} times"] for one in audit.names[:FIRST]]
-    return f"{len(audit.names):,} names are found that no label names:\n\n{table(rows)}"
+    return f"{_count_of_names(audit)}:\n\n{table(_name_rows(audit))}"
+
+
+def _count_of_names(audit: Audit) -> str:
+    return f"{len(audit.names):,} names are found that no label names"
+
+
+def _name_rows(audit: Audit) -> list[list[str]]:
+    return [[f"{one.name} [{one.label}]", f"{one.count} times"] for one in audit.names[:FIRST]]
 
 
 def _changes(audit: Audit) -> str:

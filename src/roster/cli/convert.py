@@ -10,7 +10,7 @@ from roster.corpus.tags import SCHEMES
 from roster.log import LOGGER
 
 HELP = "Change the format of data, one sentence at a time. The formats:\n" + "".join(
-    f"\n  {name:9} {form.about}" for name, form in FORMATS.items()
+    f"\n  {name:11} {form.about}" for name, form in FORMATS.items()
 )
 EXAMPLE = "roster convert train.conll train.jsonl"
 
@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scheme", choices=SCHEMES, default="BIO", help="tags to write (default: BIO)")
     parser.add_argument("--split", metavar="NAME", help="which split of a folder to read, such as train")
     parser.add_argument(
-        "--labels", choices=("dist", "true"), help="which label file beside a file of lines to read or write"
+        "--labels",
+        choices=("dist", "true"),
+        help="which label file beside a file of lines to read or write; with true, labels for Label Studio "
+        "are written as annotations, not as predictions",
     )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
-from roster.corpus.formats import columns, conll, lines
+from roster.corpus.formats import brat, columns, conll, lines
 from roster.corpus.formats.base import Labels
 from roster.corpus.formats.textfile import read_lines
 from roster.corpus.io import detect, read
@@ -239,6 +239,19 @@ def _lines_parts(folder: Path) -> dict[str, Part]:
     return parts
 
 
+def _brat_folders(folder: Path) -> dict[str, Path]:
+    """Folders of brat named after splits, as `train` or `train.brat`; or the folder itself as `train`."""
+    if any(folder.glob(f"*{brat.ANN}")):
+        return {"train": folder}
+    found: dict[str, Path] = {}
+    for split, names in SPLITS.items():
+        places = [folder / f"{name}{suffix}" for name in names for suffix in ("", *brat.FORMAT.suffixes)]
+        for place in places:
+            if place.is_dir() and brat.detect(place):
+                found.setdefault(split, place)
+    return found if "train" in found else {}
+
+
 def _file_parts(folder: Path, format: str | None) -> dict[str, Part]:
     """Files whose name has `train` and so on in it; the shards `train-00000-of-00002` are one split."""
     if columns.detect_arrow(folder):
@@ -247,6 +260,8 @@ def _file_parts(folder: Path, format: str | None) -> dict[str, Part]:
             return {"train": Part((folder,), "arrow")}
         known = {split: name for split, names in SPLITS.items() for name in names if name in saved}
         return {split: Part((folder,), "arrow", split=name) for split, name in known.items()}
+    if format in (None, brat.FORMAT.name) and (folders := _brat_folders(folder)):
+        return {split: Part((path,), brat.FORMAT.name) for split, path in folders.items()}
     parts = {}
     files = sorted(
         f

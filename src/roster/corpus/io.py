@@ -6,7 +6,22 @@ from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 
-from roster.corpus.formats import bond, ck, columns, conll, docbin, jsonl, lines, rawwords, text
+from roster.corpus.formats import (
+    argilla,
+    bond,
+    brat,
+    ck,
+    columns,
+    conll,
+    docbin,
+    doccano,
+    jsonl,
+    labelstudio,
+    lines,
+    prodigy,
+    rawwords,
+    text,
+)
 from roster.corpus.formats.base import Format, Labels, Options
 from roster.corpus.layout import split_files
 from roster.corpus.sentence import Sentence
@@ -25,6 +40,11 @@ FORMATS: dict[str, Format] = {
         columns.PARQUET,
         columns.ARROW,
         docbin.FORMAT,
+        doccano.FORMAT,
+        labelstudio.FORMAT,
+        prodigy.FORMAT,
+        brat.FORMAT,
+        argilla.FORMAT,
         text.FORMAT,
     )
 }
@@ -96,14 +116,20 @@ def format_of_name(path: Path) -> str:
     """The format of a file to be written, from its name."""
     if path.name.endswith(lines.TEXT) or lines.LABEL_NAME.fullmatch(path.name):
         return "lines"
-    for name, form in FORMATS.items():
-        if path.suffix.lower() in form.suffixes:
-            return name
+    ends = [(suffix, name) for name, form in FORMATS.items() for suffix in form.suffixes]
+    found = [(len(suffix), name) for suffix, name in ends if _ends(path, suffix)]
+    if found:
+        return max(found)[1]  # a.prodigy.jsonl also ends in .jsonl
     raise DataError(
         f"its name does not tell which of {', '.join(FORMATS)} to write; give the format with --to "
         "(in Python: format=...)",
         path=path,
     )
+
+
+def _ends(path: Path, suffix: str) -> bool:
+    """Whether a name ends in a suffix, which may have two parts."""
+    return path.suffix.lower() == suffix or (suffix.count(".") > 1 and path.name.lower().endswith(suffix))
 
 
 def _known(format: str) -> str:

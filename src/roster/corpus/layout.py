@@ -21,4 +21,6 @@ def split_files(folder: Path) -> list[Path]:
     if not (folder / TYPES).is_file():
         return []
     names = {name for names in SPLITS.values() for name in names}
-    return sorted(file for file in folder.iterdir() if file.stem.lower() in names and file.is_file())
+    return sorted(
+        file for file in folder.iterdir() if file.name.lower().split(".")[0] in names and file.is_file()
+    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from roster.pages.inline import marked
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
@@ -68,6 +70,14 @@ class Sentence:
     def span_text(self, span: Span) -> str:
         start, end = self.char_span(span)
         return self.text[start:end]
+
+    def _repr_html_(self) -> str:
+        """The words with coloured spans, for notebooks."""
+        if not self.words:
+            return marked("", [])
+        start, end = self.offsets[0][0], self.offsets[-1][1]
+        spans = ((*self.char_span(span), span.label) for span in self.spans or ())
+        return marked(self.text[start:end], [(a - start, b - start, label) for a, b, label in spans])
 
     def __len__(self) -> int:
         return len(self.words)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
-from roster.corpus.texts import check_text, describe, texts_in
+from roster.corpus.texts import TEXT_COLUMN, check_text, describe, texts_in
 from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
@@ -24,6 +24,7 @@ from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
 from roster.model.plan import plan
+from roster.pages.inline import marked
 
 CHUNK_WORDS = 8192
 """Least number of words that are sorted into batches together, enough to find windows of similar length."""
@@ -44,6 +45,25 @@ class Entity:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+class Entities(list[Entity]):
+    """The entities of one text, which notebooks show as coloured text.
+
+    >>> found = Entities("Ada ran.", [Entity("Ada", "PER", 0, 3, 0.9)])
+    >>> found.text, found[0].label, len(found)
+    ('Ada ran.', 'PER', 1)
+    """
+
+    def __init__(self, text: str, entities: Iterable[Entity] = ()):
+        super().__init__(entities)
+        self.text = text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Entities, (self.text, list(self))
+
+    def _repr_html_(self) -> str:
+        return marked(self.text, [(one.start, one.end, one.label) for one in self])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +99,84 @@ class Recogniser:
         self.types = engine.facts.types
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)
 
-    def __call__(self, text: str) -> list[Entity]:
-        """The entities of one text.
+    @overload
+    def __call__(self, text: str) -> Entities: ...
 
-        Raises `DataError` for anything but a string of valid Unicode; `pipe` takes several texts.
+    @overload
+    def __call__(self, text: Mapping[str, Any]) -> dict[str, Any]: ...
+
+    def __call__(self, text: str | Mapping[str, Any]) -> Entities | dict[str, Any]:
+        """The entities of one text; for rows with a column `text`, as `Dataset.map` gives them, see `batch`.
+
+        Raises `DataError` for anything else, and for invalid Unicode; `pipe` takes several texts.
         """
+        if isinstance(text, Mapping):
+            return self.batch(text)
         if not isinstance(text, str):
             raise DataError(f"expected one text (a string), not {describe(text)}; ner.pipe takes several")
         return next(self.pipe([text]))
 
-    def pipe(self, texts: Iterable[str]) -> Iterator[list[Entity]]:
+    def frame(self, texts: Any) -> Any:
+        """A pandas data frame with one row for each entity.
+
+        Args:
+            texts: a list of strings, a pandas or polars Series, a frame with a column `text`, or what else
+                `pipe` takes.
+
+        Returns:
+            The columns `doc`, `text`, `label`, `start`, `end` and `score`. `doc` is the index of the text
+            where `texts` is from pandas, else its position.
+
+        Raises:
+            RosterError: pandas is not installed.
+            DataError: for what is no text, with its position.
+
+        >>> ner.frame(["Ada ran.", "She left Oslo."]).groupby("label").size()  # doctest: +SKIP
+        """
+        from roster.infer.tables import frame
+
+        return frame(self, texts)
+
+    def batch(self, columns: Mapping[str, Any], column: str = TEXT_COLUMN) -> dict[str, Any]:
+        """Entities as a column, for `Dataset.map(ner, batched=True)` and polars.
+
+        Args:
+            columns: rows as a mapping from column to values; or one row.
+            column: the column with the texts.
+
+        Returns:
+            `entities`: for each row a list of entities with `text`, `label`, `start`, `end` and `score`.
+
+        Raises:
+            DataError: there is no such column, or it has what is no text.
+
+        >>> ner.batch({"text": ["Ada ran."]})["entities"][0][0]["label"]  # doctest: +SKIP
+        'PER'
+        """
+        from roster.infer.tables import batch
+
+        return batch(self, columns, column)
+
+    @staticmethod
+    def features(data: Any) -> Any:
+        """The features of a Hugging Face data set with the column `entities` that `batch` adds.
+
+        `Dataset.map` derives the type of a column from the first rows that it writes, and fails where none of
+        these has an entity but later ones have.
+
+        Args:
+            data: the data set before the call of `map`.
+
+        Raises:
+            RosterError: the library `datasets` is not installed.
+
+        >>> data.map(ner, batched=True, features=ner.features(data))  # doctest: +SKIP
+        """
+        from roster.infer.tables import features
+
+        return features(data)
+
+    def pipe(self, texts: Iterable[str]) -> Iterator[Entities]:
         """Entities of each text in turn. Raises `DataError` for what is no text, with its position.
 
         Texts are read one chunk ahead of the results (see `find`). An error while reading them is raised
@@ -97,7 +185,7 @@ class Recogniser:
         sizes: deque[int] = deque()
         with closing(self.find(_sentences(texts_in(texts), sizes))) as found:
             for one in found:
-                entities = one.entities
+                entities = Entities(one.sentence.text, one.entities)
                 for _ in range(sizes.popleft() - 1):
                     entities += next(found).entities
                 yield entities

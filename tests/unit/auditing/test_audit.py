@@ -353,3 +353,16 @@ def test_names_that_a_file_cannot_tell_apart_do_not_contradict_each_other(tmp_pa
     file = tmp_path / "patch.tsv"
     file.write_text("".join(patch(proposals([row("Os lo", 0.95), wrong]))))
     assert [str(change) for change in read_patch(file).changes] == ["add Os lo LOC"]
+
+
+def test_notebooks_show_a_short_table() -> None:
+    """Names of the text and of the dictionary are escaped."""
+    bad = "<script>alert(1)</script>"
+    sentences = [sentence(f"in {bad} .", (1, 2, "LOC")), sentence(f"near {bad} and {bad}")]
+    true = [NO, NO, NO, NO, PER, NO, PER]
+    opinions = Opinions([certain(true), certain(true)], np.array([-1] * len(true)), None)
+    html = Audit(Evidence(sentences, TYPES, opinions, {}))._repr_html_()
+    assert "1 of 1 labels are believed wrong" in html
+    assert "<td>&lt;script&gt;alert(1)&lt;/script&gt; [LOC]</td><td>no name</td>" in html
+    assert "&lt;/script&gt; [PER]</td><td>2 times</td>" in html
+    assert "<script" not in html

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from roster.corpus import Sentence, Span, detect, read, write
-from roster.corpus.formats import bond
+from roster.corpus.formats import jsonarray
 from roster.errors import DataError
 
 
@@ -59,7 +59,7 @@ def test_numbers_need_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chunk", [1, 2, 7, 1000])
 def test_records_may_be_cut_anywhere(tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bond, "CHUNK", chunk)
+    monkeypatch.setattr(jsonarray, "CHUNK", chunk)
     file = put(
         tmp_path, '\ufeff [ {"str_words": ["é日👩"], "tags": [1]} , {"str_words": ["]"], "tags": [0]}\n]\n '
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from roster.cli import convert
 from roster.cli.main import main
 from roster.corpus import FORMATS, Sentence, Span, read, write
+from roster.corpus.tokenizer import split
 from roster.errors import DataError
 from roster.log import log_to_stderr
 
@@ -30,6 +32,18 @@ def test_between_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(tmp_path / "b.tsv", tmp_path / "train_text.txt", "--labels", "true") == 0
     assert run(tmp_path, tmp_path / "c", "--from", "lines", "--split", "train", "--to", "jsonl") == 0
     assert list(read(tmp_path / "c", "jsonl")) == corpus
+
+
+@pytest.mark.parametrize("tool", ["doccano", "labelstudio", "prodigy", "brat", "argilla"])
+def test_files_of_annotation_tools(tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str) -> None:
+    """There and back, recognised, and scored against the labels they come from."""
+    corpus = split("Ada ran. Bo saw her in Oslo.", "1", [(0, 3, "PER"), (9, 11, "PER"), (23, 27, "LOC")])
+    write(tmp_path / "a.jsonl", corpus)
+    assert run(tmp_path / "a.jsonl", tmp_path / "out", "--to", tool) == 0
+    assert run(tmp_path / "out", tmp_path / "b.jsonl") == 0
+    assert list(read(tmp_path / "b.jsonl")) == corpus
+    assert main(["evaluate", str(tmp_path / "out"), str(tmp_path / "a.jsonl"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["f1"] == 1
 
 
 def test_a_broken_source_leaves_nothing(tmp_path: Path) -> None:

@@ -26,11 +26,33 @@ FILES = {
     "arrow": "saved",
     "docbin": "a.spacy",
     "text": "a.txt",
+    "doccano": "a.doccano.jsonl",
+    "labelstudio": "a.labelstudio.json",
+    "prodigy": "a.prodigy.jsonl",
+    "argilla": "a.argilla.json",
+    "brat": "a.brat",
 }
-TAGGED = ("lines", "conll", "bond", "ck", "jsonl", "parquet", "arrow", "docbin")
+TOOLS = ("doccano", "labelstudio", "prodigy", "argilla")
+TAGGED = ("lines", "conll", "bond", "ck", "jsonl", "parquet", "arrow", "docbin", *TOOLS)
 SEPARATED = ("lines", "conll", "ck", "rawwords")  # white space separates their fields
-WORDLESS = ("lines", "bond", "ck", "jsonl", "parquet", "arrow", "docbin")  # can hold a sentence without words
-EXACT = ("jsonl", "parquet", "arrow", "docbin")  # keep the text between the words
+WORDLESS = (
+    "lines",
+    "bond",
+    "ck",
+    "jsonl",
+    "parquet",
+    "arrow",
+    "docbin",
+    *TOOLS,
+)  # can hold a sentence without words
+EXACT = ("jsonl", "parquet", "arrow", "docbin", *TOOLS)  # keep the text between the words
+
+UNSTREAMED = (
+    "docbin",
+    "brat",
+    "doccano",
+    "argilla",
+)  # the last two share all of it with prodigy, labelstudio
 
 ANY = st.characters(exclude_categories=["Cs"])
 ODD = st.sampled_from(list("\ufeff\u2028\x85\x0b\x0c\x1c\xa0\u3000\x00\"'<#-\\"))
@@ -73,7 +95,7 @@ def test_words_and_spans_survive(
     assert all(s.text[a:b] == w for s in found for w, (a, b) in zip(s.words, s.offsets, strict=True))
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("ck", "text")])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("ck", "text", "brat")])
 @settings(max_examples=40)
 @given(data=st.data())
 def test_unlabelled_words_survive(
@@ -102,7 +124,7 @@ def test_prose_survives(name: str, data: st.DataObject, tmp_path_factory: pytest
         corpus += split(text, str(number), spans)
     write(path, corpus, name)
     found = list(read(path, name))
-    if name in ("jsonl", "docbin"):  # whole documents
+    if name in ("jsonl", "docbin", *TOOLS):  # whole documents
         assert found == corpus
     else:  # each sentence with its own piece of the text
         assert content(found) == content(corpus)
@@ -151,9 +173,11 @@ def test_names_say_what_to_write(tmp_path: Path) -> None:
         "a.jsonl",
         "a.parquet",
         "a.arrow",
+        *(FILES[tool] for tool in TOOLS),
+        "a.brat",
     ):
         write(tmp_path / name, corpus)
-        assert (tmp_path / name).is_file()
+        assert (tmp_path / name).exists()
         assert [s.spans for s in read(tmp_path / name)] == [corpus[0].spans]
     for name in ("a.txt", "a", "a.xyz"):
         with pytest.raises(DataError, match=r"a.*which of lines, conll.*--to"):
@@ -204,7 +228,7 @@ def test_an_error_leaves_what_was_there(tmp_path: Path, name: str) -> None:
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "docbin"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in UNSTREAMED])
 def test_sentences_stream_through(tmp_path: Path, name: str) -> None:
     """A file is read as it is asked for, and written as it comes: no more than a batch is in between."""
     total, asked, most = 12_000, 0, 0
@@ -260,7 +284,7 @@ def test_overlapping_spans_are_refused_where_tags_are_written(tmp_path: Path, na
     assert content(list(read(tmp_path / "a.jsonl"))) == content(corpus)
 
 
-@pytest.mark.parametrize("name", ["lines", "conll", "bond", "jsonl", "parquet"])
+@pytest.mark.parametrize("name", ["lines", "conll", "bond", "jsonl", "parquet", "brat", *TOOLS])
 def test_half_a_surrogate_pair_cannot_be_written(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="half of a surrogate pair"):
         write(tmp_path / FILES[name], [Sentence.from_words(["a\ud800"], [])], name)
@@ -279,7 +303,7 @@ def test_byte_order_mark_and_line_ends(tmp_path: Path, name: str, ends: str) -> 
     assert list(read(path, name)) == expected
 
 
-@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond", *TOOLS])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf16_with_a_byte_order_mark(tmp_path: Path, name: str, encoding: str) -> None:
     """More than is looked at to guess the format, with letters that take two, three and four bytes."""
@@ -307,7 +331,7 @@ def test_broken_utf16_is_located(tmp_path: Path, encoding: str, end: bytes, reas
         list(read(tmp_path / "a.txt", "text"))
 
 
-@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond", *TOOLS])
 @pytest.mark.parametrize(("encoding", "known"), [("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")])
 @pytest.mark.parametrize("word", ["Ada", "Москва", "日本一"])
 def test_utf16_without_a_byte_order_mark(
@@ -343,7 +367,7 @@ def test_what_is_not_taken_for_utf16_without_a_mark(raw: bytes) -> None:
     assert utf16_without_mark(raw) is None
 
 
-@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond"])
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "jsonl", "text", "bond", *TOOLS])
 def test_bytes_that_are_not_utf8_are_located(tmp_path: Path, name: str) -> None:
     path = tmp_path / FILES[name]
     write(path, [Sentence.from_words(["Ada", "xyz"], [])] * 3, name)
@@ -357,7 +381,7 @@ def test_bytes_that_are_not_utf8_are_located(tmp_path: Path, name: str) -> None:
         list(read(path, name))
 
 
-@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "text", "jsonl", "bond"])
+@pytest.mark.parametrize("name", ["lines", "conll", "ck", "rawwords", "text", "jsonl", "bond", *TOOLS])
 def test_a_first_word_that_is_a_byte_order_mark_survives(tmp_path: Path, name: str) -> None:
     """But in plain text, whose words are those of our tokenizer."""
     write(tmp_path / FILES[name], [Sentence.from_words(["\ufeff", "Ada"], [])], name)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from roster.corpus.formats.base import Format, Options
 from roster.corpus.formats.records import documents, from_record, to_record
-from roster.corpus.formats.textfile import head, read_lines, writer
+from roster.corpus.formats.textfile import writer
+from roster.corpus.formats.tools import first_line, lines_of, tool_of
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
 
@@ -19,31 +20,19 @@ SUFFIXES = (".jsonl", ".ndjson", ".jsonlines")
 
 
 def detect(path: Path) -> bool:
+    """By the name or the first record, unless an annotation tool writes such records (`tools.tool_of`)."""
     if not path.is_file():
+        return False
+    record = first_line(path)
+    if tool_of(record) is not None:
         return False
     if path.suffix.lower() in SUFFIXES:
         return True
-    first = next((line for line in head(path) if line.strip()), "")
-    if not first.startswith("{"):
-        return False
-    try:
-        record = json.loads(first)
-    except ValueError:
-        return False
-    return "text" in record or "tokens" in record
+    return isinstance(record, dict) and ("text" in record or "tokens" in record)
 
 
 def read(path: Path, options: Options) -> Iterator[Sentence]:
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            message = f"expected one JSON object on the line: {error.msg} at character {error.pos + 1}"
-            raise DataError(message, path=path, line=number) from error
-        except RecursionError as error:
-            raise DataError("lists nested too deep", path=path, line=number) from error
+    for _, number, record in lines_of(path):
         try:
             sentences = from_record(record, options)
         except ValueError as error:

@@ -99,7 +99,7 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     if not isinstance(text, str):
         raise ValueError(f"expected text to be a string, found {_kind(text)}")
     check_unicode(text)
-    chars = _spans(record)
+    chars = char_spans(record)
     unknown = _unknown(record)
     if chars is not None and unknown:
         # They are located like spans, so that no word or sentence boundary is inside one.
@@ -164,7 +164,8 @@ def _find(words: Sequence[str], text: str) -> list[tuple[int, int]] | None:
     return offsets
 
 
-def _spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
+def char_spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
+    """The labelled spans of a record, None if it has no such field. Raises ValueError for broken ones."""
     key = next((key for key in SPANS if record.get(key) is not None), None)
     if key is None:
         return None

@@ -19,13 +19,17 @@ from roster.errors import DataError
 SUFFIXES = (".txt", ".text", ".md")
 SAMPLED = 5
 """Number of files of a folder from which its format is detected."""
+ANNOTATIONS = ".ann"
+"""Suffix of the files that make a folder of texts one of brat."""
 
 
 def detect(path: Path) -> bool:
     """A file with the name of a text that is in no other format with such names."""
     if path.is_dir():
-        files = [path / name for name in files_of(path)[:SAMPLED]]
-        return not lines.detect(path) and bool(files) and all(map(detect, files))
+        names = files_of(path)
+        files = [path / name for name in names[:SAMPLED]]
+        annotated = any((path / name).with_suffix(ANNOTATIONS).is_file() for name in names)
+        return not annotated and not lines.detect(path) and bool(files) and all(map(detect, files))
     return path.suffix.lower() in SUFFIXES and not any(
         form.detect(path) for form in (lines.FORMAT, conll.FORMAT, rawwords.FORMAT)
     )
@@ -35,7 +39,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     """Sentences of our tokenizer; `doc` is the number of the line, or the path of the file in a folder."""
     if path.is_dir():
         for name in files_of(path):
-            yield from split(_whole(path / name), name.as_posix())
+            yield from split(whole(path / name), name.as_posix())
     else:
         for number, line in read_lines(path):
             yield from split(line, str(number))
@@ -47,7 +51,8 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(name for name in names if not any(part.startswith(".") for part in name.parts))
 
 
-def _whole(file: Path) -> str:
+def whole(file: Path) -> str:
+    """The text of a file, with its line ends as they are."""
     with opened_text(file) as handle:
         raw = handle.read()
     try:

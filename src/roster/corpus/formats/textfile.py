@@ -202,7 +202,19 @@ def writer(path: Path) -> Iterator[Callable[[str], None]]:
             try:
                 file.write(text)
             except UnicodeEncodeError as error:
-                half = f"half of a surrogate pair (U+{ord(error.object[error.start]):04X})"
-                raise DataError(f"{half} cannot be written as UTF-8", path=path) from error
+                raise unencodable(error, path) from error
 
         yield put
+
+
+def encoded(text: str, path: Path) -> bytes:
+    """A whole text as `writer` writes it; `path` is for errors."""
+    try:
+        return (BOM + text if text.startswith(BOM) else text).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise unencodable(error, path) from error
+
+
+def unencodable(error: UnicodeEncodeError, path: Path) -> DataError:
+    half = f"half of a surrogate pair (U+{ord(error.object[error.start]):04X})"
+    return DataError(f"{half} cannot be written as UTF-8", path=path)

@@ -21,6 +21,7 @@ from roster.distant.output.policy_report import (
     refused_totals,
     warnings,
 )
+from roster.pages.inline import table
 from roster.scores import Evaluation
 
 KEPT = 1000
@@ -160,6 +161,14 @@ class Report:
         if self.scores is not None:
             lines += ["", "Against the gold labels:", "", self.scores.table()]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The labels of each type as a table, for notebooks."""
+        rows = [self._row(name, count) for name, count in _most(self.labels)]
+        counts = (
+            f"{self.labels.total():,} labels in {self.labelled_sentences:,} of {self.sentences:,} sentences"
+        )
+        return table(["type", "labels", "entries", "words", "most frequent"], rows, counts)
 
     def _row(self, name: str, count: int) -> tuple[str, ...]:
         names = [(entry, n) for (entry, label), n in _most(self.entries) if label == name]

@@ -17,7 +17,8 @@ from roster.distant.output.report import Report
 from roster.distant.output.target import DEAD, MARK, Target
 from roster.errors import RosterError
 
-LABELLED = ("lines", "conll", "bond", "ck", "jsonl", "parquet", "arrow", "docbin")
+TOOLS = ("doccano", "labelstudio", "prodigy", "brat", "argilla")
+LABELLED = ("lines", "conll", "bond", "ck", "jsonl", "parquet", "arrow", "docbin", *TOOLS)
 
 
 def corpus() -> list[Labelled]:
