@@ -20,6 +20,7 @@ COMMANDS = {
     "label": "distant labels for a corpus, from dictionaries, patterns or a knowledge base",
     "train": "train a recogniser on distant labels",
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
+    "serve": "answer requests over HTTP: several models, batches, limits, metrics",
     "audit": "which labels and which entries of the dictionary are wrong or missing, without gold labels",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
     "review": "how good a model is, with confidence intervals, by few answers of a person",

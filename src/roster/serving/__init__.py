@@ -1,0 +1,1 @@
+"""HTTP service of trained models (`roster serve`): routes, batches of concurrent requests, limits."""

@@ -1,0 +1,281 @@
+"""The application: routes, and what stands between them and the models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+import roster
+from roster.serving.answers import check_types, results
+from roster.serving.auth import Tokens
+from roster.serving.batcher import Batcher, SentenceTooLongError
+from roster.serving.envelope import OPEN_PATHS, Envelope, unexpected
+from roster.serving.failures import RequestError, try_later
+from roster.serving.logs import Log, place_of
+from roster.serving.metrics import Metrics
+from roster.serving.models import ServedModel, chosen, default_of
+from roster.serving.receiving import check_headers, read_body, unless_gone
+from roster.serving.schemas import (
+    ErrorAnswer,
+    ModelsAnswer,
+    PredictAnswer,
+    PredictRequest,
+    StatusAnswer,
+    parse,
+    request_examples,
+)
+from roster.serving.settings import Limits
+
+PATHS = ("/predict", "/models", "/health", "/ready", "/metrics", "/openapi.json")
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+ERRORS = {
+    400: "The body is not valid JSON in UTF-8.",
+    401: "There is no valid token.",
+    408: "The body did not arrive in time.",
+    413: "The body or the texts are too large.",
+    415: "The body is not JSON.",
+    422: "A field is wrong, unknown or missing.",
+    500: "An error of the service.",
+    503: "Too much is under way, or the service is stopping; Retry-After tells when to try again.",
+}
+
+
+class Service:
+    """The models with their queues, and the requests under way.
+
+    Args:
+        models: what is served, by name; at least one.
+        limits: what a request may take.
+        log: gets unexpected errors of a model.
+        stopping: whether the server has been asked to end.
+    """
+
+    def __init__(
+        self, models: Mapping[str, ServedModel], limits: Limits, log: Log, stopping: Callable[[], bool]
+    ):
+        self.models, self.limits, self.stopping = dict(models), limits, stopping
+        self.metrics, self.under_way = Metrics(), 0
+        self.batchers = {name: self._batcher(name, model, log) for name, model in models.items()}
+        self.metrics.watch(
+            lambda: self.under_way, {name: partial(_waiting, one) for name, one in self.batchers.items()}
+        )
+
+    def _batcher(self, name: str, model: ServedModel, log: Log) -> Batcher:
+        return Batcher(
+            model.find,
+            words=self.limits.batch_words,
+            sentence_words=self.limits.sentence_words,
+            gather_seconds=self.limits.gather_seconds,
+            observe=lambda batch: self.metrics.batch(name, batch),
+            failed=lambda error: log("error", model=name, **place_of(error)),
+        )
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """One of the places for requests under way.
+
+        Raises:
+            RequestError: 503; all are taken, or the server is stopping.
+        """
+        if self.stopping():
+            raise try_later("the server is stopping", "stopping")
+        if self.under_way >= self.limits.requests:
+            message = f"{self.under_way} requests are under way, no more are taken; try again later"
+            raise try_later(message, "overload")
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+
+    async def body(self, request: Request) -> bytes:
+        """The body of a request, within the limits of size and time."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await read_body(request, self.limits.body)
+        except TimeoutError:
+            message = f"the body did not arrive within {self.limits.seconds:g} s"
+            raise RequestError(408, message, headers={"Connection": "close"}, reason="body") from None
+
+    async def predict(self, request: Request) -> dict[str, Any]:
+        """The answer to a request.
+
+        Raises:
+            RequestError: the request is wrong, too large or too much.
+        """
+        begin = asyncio.get_running_loop().time()
+        asked = parse(await self.body(request), self.limits)
+        name = chosen(asked.model, list(self.models))
+        check_types(asked, self.models[name].types)
+        texts = asked.all_texts
+        characters = sum(map(len, texts))
+        request.state.log.update(model=name, texts=len(texts), characters=characters)
+        try:
+            async with asyncio.timeout_at(begin + self.limits.seconds):
+                found = await unless_gone(request, self.batchers[name].submit(texts))
+        except TimeoutError:
+            message = (
+                f"there was no answer within {self.limits.seconds:g} s; try again later or send less text"
+            )
+            raise try_later(message, "time") from None
+        except SentenceTooLongError as error:
+            where = "text" if asked.text is not None else f"texts[{error.text}]"
+            message = f"{where}: a sentence has {error.words} words; at most {error.most} are allowed"
+            raise RequestError(413, f"{message}. A blank line ends a sentence", where) from None
+        answers = results(asked, found)
+        entities = sum(len(answer["spans"]) for answer in answers)
+        request.state.log["entities"] = entities
+        self.metrics.predicted(name, len(texts), characters, entities)
+        return {"model": name, "results": answers}
+
+    @asynccontextmanager
+    async def running(self, app: FastAPI) -> AsyncIterator[None]:
+        """Starts the queues, and ends them when the application ends."""
+        for batcher in self.batchers.values():
+            batcher.start()
+        try:
+            yield
+        finally:
+            for batcher in self.batchers.values():
+                await batcher.stop()
+
+
+def _waiting(batcher: Batcher) -> int:
+    return batcher.waiting
+
+
+def create_app(
+    models: Mapping[str, ServedModel],
+    *,
+    limits: Limits | None = None,
+    tokens: Tokens | None = None,
+    log: Log = lambda event, **fields: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Envelope:
+    """The ASGI application.
+
+    Args:
+        models: what is served, by name; at least one.
+        limits: what a request may take.
+        tokens: the accepted tokens; without them nothing is asked for.
+        log: gets one line a request.
+        stopping: whether the server has been asked to end; new requests are then refused.
+    """
+    service = Service(models, limits or Limits(), log, stopping)
+    # No pages with scripts (`/docs`): they would be loaded from another server.
+    app = FastAPI(
+        title="RoSTER",
+        version=roster.__version__,
+        description=DESCRIPTION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=service.running,
+    )
+    _add_routes(app, service, tokens or Tokens([]))
+
+    @app.exception_handler(RequestError)
+    async def on_failure(request: Request, failure: RequestError) -> JSONResponse:
+        if failure.reason:
+            request.state.log["reason"] = failure.reason
+            service.metrics.refused(failure.reason)
+        return JSONResponse(failure.content(), failure.status, failure.headers)
+
+    @app.exception_handler(HTTPException)
+    async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
+        message = f"{error.detail}; the paths are {', '.join(PATHS)}"
+        headers = dict(error.headers or {})
+        return JSONResponse(RequestError(error.status_code, message).content(), error.status_code, headers)
+
+    @app.exception_handler(Exception)
+    async def on_error(request: Request, error: Exception) -> JSONResponse:
+        return unexpected(request.state.identifier)  # Starlette raises the error again, and Envelope logs it
+
+    return Envelope(app, PATHS, tokens or Tokens([]), service.metrics, log)
+
+
+DESCRIPTION = "Finds entities in texts. Errors are JSON objects with `error` (what is wrong) and `where`."
+
+
+def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+    default = default_of(list(service.models))
+    first = service.models[default or next(iter(service.models))]
+    body = {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": PredictRequest.model_json_schema(),
+                "examples": _examples(service, default, first),
+            }
+        },
+    }
+
+    @app.post("/predict", summary="Find entities", response_model=PredictAnswer,
+              responses=_errors(*ERRORS), openapi_extra={"requestBody": body})  # fmt: skip
+    async def predict(request: Request) -> JSONResponse:
+        check_headers(request)
+        with service.place():
+            return JSONResponse(await service.predict(request))
+
+    @app.get("/models", summary="Models and their types", response_model=ModelsAnswer, responses=_errors(401))
+    async def models() -> JSONResponse:
+        listed = [{"name": name, "types": list(model.types)} for name, model in service.models.items()]
+        return JSONResponse({"default": default, "models": listed})
+
+    @app.get("/health", summary="Whether the process answers", response_model=StatusAnswer)
+    async def health() -> JSONResponse:
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/ready", summary="Whether requests are taken", response_model=StatusAnswer,
+             responses={503: {"model": StatusAnswer, "description": "No requests are taken."}})  # fmt: skip
+    async def ready() -> JSONResponse:
+        if service.stopping():
+            return JSONResponse({"status": "stopping"}, 503)
+        if not all(batcher.alive for batcher in service.batchers.values()):
+            return JSONResponse({"status": "failed"}, 503)
+        return JSONResponse({"status": "ready"})
+
+    @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response,
+             responses={200: {"content": {"text/plain": {}}}, **_errors(401)})  # fmt: skip
+    async def metrics() -> Response:
+        return Response(service.metrics.text(), media_type=METRICS_TYPE)
+
+    document = _document(app, tokens)
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> JSONResponse:
+        return JSONResponse(document)
+
+
+def _examples(service: Service, default: str | None, first: ServedModel) -> dict[str, dict[str, Any]]:
+    examples = request_examples(first.types)
+    if default is None:
+        for example in examples.values():
+            example["value"]["model"] = next(iter(service.models))
+    return examples
+
+
+def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
+    return {code: {"model": ErrorAnswer, "description": ERRORS[code]} for code in codes}
+
+
+def _document(app: FastAPI, tokens: Tokens) -> dict[str, Any]:
+    """The OpenAPI document; with tokens, it says which paths need one."""
+    document = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    if tokens:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                operation["security"] = [] if path in OPEN_PATHS else [{"token": []}]
+    return document

@@ -1,0 +1,100 @@
+"""What every request has: an identifier, authentication, headers, a line of the log, counts; no traceback.
+
+The outermost layer of the application, in plain ASGI.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Collection
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from roster.serving.auth import Tokens
+from roster.serving.failures import RequestError
+from roster.serving.logs import Log, place_of
+from roster.serving.metrics import Metrics
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+OPEN_PATHS = ("/health", "/ready")
+"""Answered without a token."""
+IDENTIFIER = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Envelope:
+    """Wraps an application.
+
+    Args:
+        app: what answers.
+        paths: its routes; another path is logged and counted as `other`, because it may hold anything.
+        tokens: the accepted tokens.
+        metrics: counts requests.
+        log: gets one line a request. A route adds fields in `request.state.log`, and finds the identifier in
+            `request.state.identifier`.
+    """
+
+    def __init__(self, app: ASGIApp, paths: Collection[str], tokens: Tokens, metrics: Metrics, log: Log):
+        self._app, self._paths, self._tokens, self._metrics, self._log = app, paths, tokens, metrics, log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begin, headers = time.perf_counter(), Headers(scope=scope)
+        given = headers.get("x-request-id", "")
+        identifier = given if IDENTIFIER.fullmatch(given) else secrets.token_hex(8)
+        path = scope["path"] if scope["path"] in self._paths else "other"
+        status = 0
+        fields: dict[str, Any] = {}
+        scope.setdefault("state", {}).update(log=fields, identifier=identifier)
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                into = MutableHeaders(scope=message)
+                for name, value in {**HEADERS, "X-Request-ID": identifier}.items():
+                    into[name] = value
+            await send(message)
+
+        try:
+            if scope["path"] in OPEN_PATHS or self._tokens.accept(headers.get("authorization")):
+                await self._app(scope, receive, send_with_headers)
+            else:
+                await refusal()(scope, receive, send_with_headers)
+        except Exception as error:
+            self._log("error", request=identifier, **place_of(error))
+            if status == 0:
+                await unexpected(identifier)(scope, receive, send_with_headers)
+        finally:
+            seconds = time.perf_counter() - begin
+            self._metrics.request(path, status, seconds)
+            self._log("request", request=identifier, method=_method(scope), path=path, status=status,
+                      seconds=round(seconds, 6), **fields)  # fmt: skip
+
+
+def refusal() -> JSONResponse:
+    """The answer to a request without a valid token."""
+    message = "this needs a valid token: Authorization: Bearer TOKEN"
+    return JSONResponse(RequestError(401, message).content(), 401, {"WWW-Authenticate": "Bearer"})
+
+
+def unexpected(identifier: str) -> JSONResponse:
+    """The answer to a request that ended in an error of ours; it says nothing of the error."""
+    message = f"unexpected error; the log has it under request {identifier}"
+    return JSONResponse(RequestError(500, message).content(), 500)
+
+
+def _method(scope: Scope) -> str:
+    method = str(scope["method"])
+    return method if method in ("GET", "POST", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH") else "other"
