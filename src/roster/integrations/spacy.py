@@ -26,7 +26,8 @@ from spacy.util import minibatch, raise_error
 from roster.corpus.formats.docbin import sentences_of_doc
 from roster.corpus.sentence import Span as Words
 from roster.errors import ConfigError, DataError, ModelError
-from roster.model.folder import inner_model, is_model, read_facts
+from roster.model.folder import inner_model, is_readable, read_facts
+from roster.model.hub import is_on_hub, local_folder
 
 if TYPE_CHECKING:
     from roster.infer.recogniser import Found, Recogniser
@@ -56,8 +57,9 @@ def make_roster(
     Args:
         nlp: the pipeline; not used.
         name: the name of the component in it.
-        model: a model folder, trained or exported, or a run folder. It is loaded when it is first needed: a
-            saved pipeline has its own copy, and the folder need not exist where that is loaded.
+        model: what `roster.load` takes: a model folder, trained or exported, a run folder, a token classifier
+            of transformers, or `hf://owner/name`. It is loaded when it is first needed: a saved pipeline has
+            its own copy, and the folder need not exist where that is loaded.
         device: `auto`, `cpu` or `cuda`.
         threshold: entities with a lower score are left out.
         types: the types to keep; None keeps all.
@@ -108,7 +110,7 @@ class RosterComponent:
         self.name, self.device, self.threshold = name, device, threshold
         self.types = None if types is None else frozenset(types)
         self.spans_key, self.overwrite_ents, self.score_attribute = spans_key, overwrite_ents, score_attribute
-        self.folder = Path(model) if model else None
+        self.folder = model or None
         self._recogniser: Recogniser | None = None
         self._process = os.getpid()
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -118,7 +120,7 @@ class RosterComponent:
     @property
     def labels(self) -> tuple[str, ...]:
         """The types that the component can find; empty as long as there is no model."""
-        if self.folder is None or not is_model(inner_model(self.folder)):
+        if self.folder is None or not is_readable(inner_model(self.folder)):  # nothing is downloaded
             return ()
         found = read_facts(inner_model(self.folder)).types
         return tuple(t for t in found if self.types is None or t in self.types)
@@ -270,16 +272,18 @@ class RosterComponent:
         self.folder, self._temporary, self._recogniser = folder, temporary, None
 
     def _model_folder(self) -> Path:
-        folder = inner_model(self.folder) if self.folder is not None else None
-        if folder is None:
+        if self.folder is None:
             raise ModelError(f"{self.name}: there is no model to save")
+        folder = inner_model(local_folder(self.folder))
         read_facts(folder)
         return folder
 
     def __getstate__(self) -> dict[str, Any]:
         """The options and the place of the model, but not the model: another process loads it from there."""
         kept = {**self.__dict__, "_recogniser": None, "_temporary": None}
-        return {**kept, "folder": None if self.folder is None else self.folder.resolve()}
+        if self.folder is None or is_on_hub(self.folder):
+            return kept
+        return {**kept, "folder": Path(self.folder).resolve()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
