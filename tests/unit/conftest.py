@@ -1,4 +1,4 @@
-"""A stage that is stopped after its first epoch, and where it goes on from."""
+"""A stage that is stopped after its first epoch, and where it goes on from; the toy model as ONNX."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from roster.corpus.sentence import Sentence
 from roster.training.objective import Checkpoint
 from roster.training.run import Run
 
@@ -40,3 +41,15 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callab
         return point
 
     return stop
+
+
+@pytest.fixture(scope="session")
+def exported(trained: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy model as ONNX, in float32; nothing may write to the folder."""
+    from roster.infer.export import export
+
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("roster.infer.parity.SECONDS", 0.0)
+        export(trained, folder, gold=toy)
+    return folder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from roster.corpus.io import format_of_name, read, write
 from roster.corpus.sentence import Sentence
 from roster.corpus.texts import labelled, sentences_of
-from roster.errors import DataError
+from roster.errors import ConfigError, DataError
 from roster.files import atomic, refuse_input
 from roster.progress import bar
 from roster.scores import Evaluation, evaluate_sentences
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from roster.infer.calibration import Fit
     from roster.infer.parity import Parity
     from roster.infer.recogniser import Found, Recogniser
+    from roster.integrations.transformers import Folded
 
 Source = str | Path | Iterable[Sentence]
 
@@ -117,7 +118,7 @@ def evaluate(
     >>> scores.precision, scores.recall
     (1.0, 0.5)
     """
-    if isinstance(predicted, str | Path) and not _is_model(Path(predicted)):
+    if isinstance(predicted, str | Path) and not _is_model(predicted):
         # Two label files need neither torch nor a model.
         labels = _sentences(predicted, "predictions", format, split)
         return evaluate_sentences(labels, _sentences(gold, "gold", format, split))
@@ -181,29 +182,47 @@ def export(
     int8: bool = False,
     gold: Source | None = None,
     format: str | None = None,
-) -> Parity:
-    """Writes a trained model as ONNX, and compares the two.
+    to: str = "onnx",
+    language: str | None = None,
+) -> Parity | Folded:
+    """Writes a trained model as ONNX, or for the transformers library, and compares the two.
 
     Args:
         model: a model folder or a run folder.
         folder: the folder to write, which `load`, `predict` and `evaluate` take like any other.
         int8: write weights of eight bits.
-        gold: labelled sentences to score both on; without it, both are compared on the bundled sample.
+        gold: labelled sentences to score both on; without it, both are compared on the bundled sample. For
+            `transformers` both are compared on it, without scores.
         format: the format of `gold`, where it is not recognised.
+        to: `onnx`, or `transformers`: a token classifier for its pipelines and for the hub.
+        language: the code of the language, such as `en`, for the model card of a folder for transformers.
 
     Returns:
         The largest difference of two logits, the share of words with the same class, the speed of both, and
-        with `gold` the scores of both.
+        with `gold` the scores of both. For `transformers` the largest difference of two probabilities, and
+        the share of words that get the same tag by the highest probability.
 
     Raises:
-        ModelError: for a model that cannot be expressed in ONNX.
+        ModelError: for a model that cannot be expressed so.
+        ConfigError: options that do not belong together.
         ParityError: if the float32 export computes something else; nothing is written then.
 
     >>> export("run", "run-int8", int8=True, gold="test.conll").agreement  # doctest: +SKIP
     """
+    truth = None if gold is None else list(_sentences(gold, "gold", format))
+    if to == "transformers":
+        if int8:
+            raise ConfigError("weights of eight bits are only for ONNX: leave out int8, or use to='onnx'")
+        from roster.integrations.transformers import export_transformers
+
+        return export_transformers(model, folder, language=language, sentences=truth)
+    if to != "onnx" or language is not None:
+        wrong = (
+            f"there is no export to {to!r}" if to != "onnx" else "language is only for a transformers export"
+        )
+        raise ConfigError(f"{wrong}; to is 'onnx' or 'transformers'")
     from roster.infer.export import export as export_model
 
-    truth = None if gold is None else list(_sentences(gold, "gold", format))
     return export_model(model, folder, int8=int8, gold=truth)
 
 
@@ -237,8 +256,11 @@ def _recogniser(model: str | Path | Recogniser, device: str = "auto") -> Recogni
     return load(model, device) if isinstance(model, str | Path) else model
 
 
-def _is_model(path: Path) -> bool:
-    return any((path / place / "roster.json").is_file() for place in ("", "model"))
+def _is_model(path: str | Path) -> bool:
+    from roster.model.folder import inner_model, is_readable
+    from roster.model.hub import is_on_hub
+
+    return is_on_hub(path) or is_readable(inner_model(path))
 
 
 def _sentences(source: Source, what: str, format: str | None, split: str | None = None) -> Iterator[Sentence]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from roster.backbone.words import AnyWordEncoder
 from roster.model.encoders import load_word_encoder
-from roster.model.folder import EXPORTED, ModelFacts, check_numbers, read_facts, verify
+from roster.model.folder import EXPORTED, TRANSFORMERS, ModelFacts, check_numbers, read_facts, verify
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
@@ -30,7 +30,8 @@ class InferenceEngine(ABC):
         verify(folder)
         self.facts = facts
         self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
-        check_numbers(folder, self.encoder)
+        if facts.layout != TRANSFORMERS:
+            check_numbers(folder, self.encoder)
         self.pad = self.encoder.specials.pad
         self.workers = 1
         self.tokens = CPU_TOKENS
@@ -59,6 +60,10 @@ def load_engine(folder: Path, device: str = "auto") -> InferenceEngine:
         from roster.infer.onnx_engine import OnnxEngine
 
         return OnnxEngine(folder, facts, device)
+    if facts.layout == TRANSFORMERS:
+        from roster.infer.transformers_engine import TransformersEngine
+
+        return TransformersEngine(folder, facts, device)
     from roster.infer.torch_engine import TorchEngine
 
     return TorchEngine(folder, facts, device)

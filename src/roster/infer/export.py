@@ -9,7 +9,7 @@ import contextlib
 import logging
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -28,6 +28,8 @@ from roster.model.folder import (
     CARD,
     EXPORTED,
     TRAINED,
+    TRANSFORMERS,
+    ModelFacts,
     inner_model,
     is_model,
     read_facts,
@@ -54,9 +56,8 @@ def export(
     onnx = _onnx()
     source, target = inner_model(model), Path(folder)
     facts = read_facts(source)
-    if facts.layout != TRAINED:
-        raise ModelError(f"{source} is an export already; export the model that it came from")
-    _check_target(source, target)
+    check_exportable(source, facts)
+    check_target(source, target, lambda it: is_model(it) and read_facts(it).layout == EXPORTED)
     from roster.backbone.alignment import Specials
     from roster.backbone.loading import load_tokenizer
     from roster.infer.engine import load_engine
@@ -87,7 +88,7 @@ def export(
                 shutil.copyfile(source / name, part / name)
         onnx.save(graph, str(part / "model.onnx"))
         write_facts(part, replace(facts, layout=EXPORTED, specials=specials))
-        sentences = list(gold) if gold else _sample()
+        sentences = list(gold) if gold else sample()
         LOGGER.info(f"comparing both on {sum(map(len, sentences)):,} words")
         parity = compare(Recogniser(original), Recogniser(load_engine(part)), sentences, labelled=bool(gold))
         if not int8 and not parity.logit_difference <= TOLERANCE:
@@ -98,6 +99,14 @@ def export(
         write_checksums(part)
         write_json(part / "parity.json", {"weights": "int8" if int8 else "float32", **parity.as_dict()})
     return parity
+
+
+def check_exportable(source: Path, facts: ModelFacts) -> None:
+    """Raise `ModelError` unless roster trained the model."""
+    if facts.layout == TRANSFORMERS:
+        raise ModelError(f"{source} is a model of transformers; roster exports the models that it trained")
+    if facts.layout != TRAINED:
+        raise ModelError(f"{source} is an export already; export the model that it came from")
 
 
 def to_onnx(reader: Any, source: Path) -> Any:
@@ -138,15 +147,15 @@ def _quiet() -> Any:
         logger.setLevel(level)
 
 
-def _check_target(source: Path, target: Path) -> None:
-    """An existing folder is replaced only if it is an export."""
+def check_target(source: Path, target: Path, is_export: Callable[[Path], bool]) -> None:
+    """An existing folder is replaced only if it is an export of the same kind."""
     if not target.exists():
         return
     if not target.is_dir():
         raise ConfigError(f"{target} is a file; give a folder to export to")
     if target.resolve() == source.resolve():
         raise ConfigError(f"{target} is the model itself; give another folder to export to")
-    if any(target.iterdir()) and not (is_model(target) and read_facts(target).layout == EXPORTED):
+    if any(target.iterdir()) and not is_export(target):
         raise ConfigError(f"{target} is there and is not an export; give another folder, or remove it")
 
 
@@ -155,7 +164,7 @@ def _tensors(module: Any) -> Any:
     yield from module.buffers()
 
 
-def _sample() -> list[Sentence]:
+def sample() -> list[Sentence]:
     with resources.as_file(resources.files("roster") / "sample" / "news.txt") as path:
         return list(read(path, "text"))
 

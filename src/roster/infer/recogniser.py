@@ -23,6 +23,7 @@ from roster.infer.engine import InferenceEngine, load_engine
 from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
+from roster.model.hub import local_folder
 from roster.model.plan import plan
 from roster.pages.inline import marked
 
@@ -247,8 +248,22 @@ class Recogniser:
 
 
 def load(folder: str | Path, device: str = "auto") -> Recogniser:
-    """The recogniser in a model folder (or in a run folder, which has one), trained or exported."""
-    inner = inner_model(folder)
+    """The recogniser in a folder.
+
+    Args:
+        folder: a model folder, trained or exported, or a run folder, which has one; a token classifier of
+            transformers; or one of these on the Hugging Face hub, as `hf://owner/name`.
+        device: `auto`, `cpu` or `cuda`.
+
+    Returns:
+        The recogniser, ready to be called.
+
+    Raises:
+        ModelError: the folder is not a model, is damaged, or has pickles or code instead of safe weights.
+
+    >>> ner = load("runs/news")  # doctest: +SKIP
+    """
+    inner = inner_model(local_folder(folder))
     return Recogniser(load_engine(inner, device), load_calibration(inner))
 
 

@@ -25,10 +25,16 @@ class TorchEngine(InferenceEngine):
     def __init__(self, folder: Path, facts: ModelFacts, device: str = "auto"):
         super().__init__(folder, facts)
         self.device = choose_device(device)
-        self.reader = load_reader(folder, facts).to(self.device)
+        self.reader = self.load_reader(folder, facts).to(self.device)
         on_cpu = self.device.type == "cpu"
         self.workers = min(torch.get_num_threads(), cores()) if on_cpu else 1
         self.tokens = CPU_TOKENS if on_cpu else TOKENS.get(self.device.type, 2048)
+
+    @staticmethod
+    def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
+        """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else as trained."""
+        found = bert_reader(folder, facts)
+        return HubReader(load_model(folder, head_of)[0]).eval() if found is None else found
 
     @torch.inference_mode()
     def logits(self, ids: np.ndarray, mask: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -41,12 +47,6 @@ class TorchEngine(InferenceEngine):
     def pool(self) -> Iterator[ThreadPoolExecutor]:
         with single_threads(self.workers) as pool:
             yield pool
-
-
-def load_reader(folder: Path, facts: ModelFacts) -> nn.Module:
-    """`(ids, mask, at)` to logits [words, classes]: our own for BERT's family, else as trained."""
-    found = bert_reader(folder, facts)
-    return HubReader(load_model(folder, head_of)[0]).eval() if found is None else found
 
 
 class HubReader(nn.Module):

@@ -16,7 +16,7 @@ from roster.backbone.loading import BUNDLED, resolve
 from roster.config import BILSTM_CNN, Config
 from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
-from roster.errors import ModelError
+from roster.errors import ConfigError, ModelError
 from roster.methods.quality import best_evidence, estimate_lines, final_scores, short
 from roster.pages.markdown import cell, facts_table, table, with_section
 
@@ -27,6 +27,10 @@ SCORES, LIMITS = "Scores of entities", "Limits"
 NOT_CALIBRATED = """\
 The score of an entity is the mean probability of its words. Scores are not calibrated: they are no
 probabilities that entities are right. `roster calibrate` fits them to sentences with true labels."""
+NOT_OF_TRANSFORMERS = " It is not a model of the transformers library."
+USE = "Use with transformers"
+LANGUAGE = re.compile(r"^[a-z]{2,3}(?:-[A-Za-z]{2,8})?$|^multilingual$")
+"""What the hub takes for a language: ISO 639 codes, perhaps with a script or a country."""
 LICENCE = re.compile(r"^(?:license:|\|\s*licen[cs]e\s*\|)\s*([^|\n]+?)\s*\|?\s*$", re.M | re.I)
 """In the front matter of a card, or in its table."""
 
@@ -68,7 +72,7 @@ def model_card(
 # Named-entity recogniser: {cell(", ".join(types))}
 
 Trained by `roster train` on distant labels. Use: `roster predict FOLDER FILE`, or in Python
-`roster.load("FOLDER")("A text.")`. It is not a model of the transformers library.
+`roster.load("FOLDER")("A text.")`.{NOT_OF_TRANSFORMERS}
 
 {facts_table(facts)}
 
@@ -118,6 +122,64 @@ calibrate` fitted it to the {entities:,} entities that the model finds in senten
 "After" is by cross-fitting: each half of the sentences is judged by what was fitted to the other half. In
 text of another kind the error can be larger."""
     return with_section(card, SCORES, words, before=LIMITS)
+
+
+def transformers_card(card: str, types: Sequence[str], scheme: str, language: str | None = None) -> str:
+    """The card of a model that was written for transformers.
+
+    Args:
+        card: that of the model; empty where it has none.
+        types: its types.
+        scheme: how its classes become spans.
+        language: the code of the language, such as `en`; None leaves out what is not known.
+
+    Returns:
+        The card with the fields that the hub reads, and a section on its use.
+
+    Raises:
+        ConfigError: `language` is no code of a language.
+    """
+    if language is not None and not LANGUAGE.match(language):
+        raise ConfigError(f"{language!r} is not the code of a language, such as en, de or multilingual")
+    card = card or f"---\nlicense: unknown\n---\n# Named-entity recogniser: {cell(', '.join(types))}\n"
+    fields = {"library_name": "transformers", "pipeline_tag": "token-classification"}
+    if language is not None:
+        fields = {"language": language, **fields}
+    page = with_fields(card.replace(NOT_OF_TRANSFORMERS, ""), fields)
+    both = """\
+Each type has one label, `I-` and its name. `O` has as many labels as there are types; the probability of `O`
+is the sum of theirs. A pipeline takes the most probable label instead. It may then mark a word whose
+probability of being in an entity is just above .5 and is divided between types; roster does not."""
+    return with_section(page, USE, f"""\
+```python
+from transformers import pipeline
+
+ner = pipeline("token-classification", "FOLDER", aggregation_strategy="first")
+```
+
+The model has learned to classify a word at its first sub-word, so the strategy is `first`; `simple` reads
+the other sub-words, too, which were not trained. Texts longer than the model takes are cut off unless
+`stride` is given; `roster.load("FOLDER")` reads them in windows. {both if scheme == "io" else ""}
+""", before="Labels and what the model finds")  # fmt: skip
+
+
+def with_fields(card: str, fields: Mapping[str, str]) -> str:
+    """A card whose front matter has these fields, in the place of those of the same name.
+
+    >>> print(with_fields("Text", {"language": "en"}))
+    ---
+    language: en
+    ---
+    Text
+    """
+    front, body = "", card
+    if card.startswith("---\n") and "\n---" in card[3:]:
+        front, body = card[4:].split("\n---", 1)
+        body = body.removeprefix("\n")
+    lines = [line for line in front.splitlines() if line.partition(":")[0] not in fields]
+    at = next((i for i, line in enumerate(lines) if line.startswith("tags:")), len(lines))
+    lines[at:at] = [f"{name}: {value}" for name, value in fields.items()]
+    return "\n".join(["---", *lines, "---", body])
 
 
 def licence_of(card: str) -> str:

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from roster.corpus.sentence import Sentence, Span
+from roster.corpus.tags import decode as decode_tags
 
 
 def io_classes(sentences: Iterable[Sentence], types: Sequence[str]) -> np.ndarray:
@@ -57,17 +58,29 @@ def bio_spans(classes: np.ndarray, types: Sequence[str]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-SCHEMES = {"io": io_spans, "bio": bio_spans}
+def bioes_spans(classes: np.ndarray, types: Sequence[str]) -> tuple[Span, ...]:
+    """Four classes of each type: begin, inside, end, single. Any sequence of classes can be decoded.
+
+    >>> bioes_spans(np.array([1, 2, 3, 4, 0]), ["PER"])
+    (Span(start=0, end=3, label='PER'), Span(start=3, end=4, label='PER'))
+    """
+    tags = [f"{'BIES'[(c - 1) % 4]}-{types[(c - 1) // 4]}" if c else "O" for c in classes.tolist()]
+    return decode_tags(tags)
+
+
+SCHEMES = {"io": io_spans, "bio": bio_spans, "bioes": bioes_spans}
 """How the classes of words become spans, by the name of the scheme."""
+PREFIXES = {"io": "I", "bio": "BI", "bioes": "BIES"}
+"""The tags of a type in each scheme, in the order of its classes."""
 
 
 def n_classes(scheme: str, types: int) -> int:
     """The number of classes of a scheme, `O` included.
 
-    >>> n_classes("io", 4), n_classes("bio", 4)
-    (5, 9)
+    >>> n_classes("io", 4), n_classes("bio", 4), n_classes("bioes", 4)
+    (5, 9, 17)
     """
-    return 1 + types * (2 if scheme == "bio" else 1)
+    return 1 + types * len(PREFIXES[scheme])
 
 
 def decode(

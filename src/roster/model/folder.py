@@ -17,6 +17,9 @@ or, as `roster export` makes it (layout 2),
 
 model/model.onnx           the whole model as a graph
 model/parity.json          how it compares with the original
+
+A token classifier of transformers, which has a config.json and no roster.json, is read as a model, too
+(`roster.model.token_classifier`).
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
 
     from roster.model.heads import WordStates
 
-TRAINED, EXPORTED = 1, 2
+TRAINED, EXPORTED, TRANSFORMERS = 1, 2, 3
+"""Layouts of folders. The last is that of transformers, and stands in no roster.json."""
 CHECKSUMS, CALIBRATION, CARD = "checksums.json", "calibration.json", "README.md"
 WEIGHTS, OLD_WEIGHTS = "roster.safetensors", "model.safetensors"
 """File name of the weights, and that of models trained by earlier versions."""
@@ -114,6 +118,8 @@ def load_model(
     folder = Path(folder)
     facts = read_facts(folder)
     if facts.layout != TRAINED:
+        if facts.layout == TRANSFORMERS:
+            raise ModelError(f"{folder} is a model of transformers, not one that roster trained")
         raise ModelError(
             f"{folder} is an export, which has no weights of its own; use the model it came from"
         )
@@ -220,11 +226,18 @@ def is_model(path: str | Path) -> bool:
     return (Path(path) / "roster.json").is_file()
 
 
+def is_readable(path: str | Path) -> bool:
+    """Whether a folder is a model of ours, or a token classifier of transformers."""
+    from roster.model.token_classifier import is_token_classifier
+
+    return is_model(path) or is_token_classifier(path)
+
+
 def inner_model(folder: str | Path) -> Path:
     """The model folder itself, or the one in a run folder."""
     folder = Path(folder)
     inner = folder / "model"
-    return inner if not is_model(folder) and inner.is_dir() else folder
+    return inner if not is_readable(folder) and inner.is_dir() else folder
 
 
 def write_facts(folder: Path, facts: ModelFacts) -> None:
@@ -236,6 +249,8 @@ def read_facts(folder: Path) -> ModelFacts:
     if not folder.is_dir():
         raise ModelError(f"there is no model folder {folder}")
     if not path.is_file():
+        if is_readable(folder):
+            return _classifier_facts(folder)
         inner = folder / "model"
         hint = f"; did you mean {inner}?" if is_model(inner) else ""
         raise ModelError(f"{folder} is not a model: it has no roster.json{hint}")
@@ -256,6 +271,16 @@ def read_facts(folder: Path) -> ModelFacts:
             f"{folder} was made by another version of roster (layout {facts.layout}, kind {facts.kind})"
         )
     return facts
+
+
+def _classifier_facts(folder: Path) -> ModelFacts:
+    """Those of a token classifier of transformers: words are classified one by one."""
+    from roster.model.token_classifier import read_classifier
+
+    found = read_classifier(folder)
+    return ModelFacts(
+        "one-head", found.labels.types, found.max_length, TRANSFORMERS, None, found.labels.scheme
+    )
 
 
 def _specials(found: Mapping[str, Any] | None) -> Specials | None:

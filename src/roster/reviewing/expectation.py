@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roster.corpus.sentence import Sentence, Span
+from roster.model.decoding import PREFIXES
 
 LONGEST = 6
 """Words of the longest name that is looked up in the rest of the text."""
@@ -56,7 +57,9 @@ def type_probabilities(p: np.ndarray, scheme: str) -> np.ndarray:
     >>> type_probabilities(np.array([[0.25, 0.5, 0.25]]), "bio").tolist()
     [[0.75]]
     """
-    return p[:, 1:] if scheme == "io" else p[:, 1::2] + p[:, 2::2]
+    classes = len(PREFIXES[scheme])
+    found: np.ndarray = p[:, 1:].reshape(len(p), (p.shape[1] - 1) // classes, classes).sum(-1)
+    return found
 
 
 def right_probabilities(p: np.ndarray, spans: Sequence[Span], types: Sequence[str]) -> list[float]:

@@ -11,7 +11,6 @@ import torch
 
 from roster.backbone.loading import load_encoder, load_tokenizer
 from roster.corpus.sentence import Sentence
-from roster.infer.export import export
 from roster.methods.registry import heads
 from roster.model.folder import save_model
 
@@ -41,13 +40,3 @@ def texts() -> list[Sentence]:
     """Of several lengths, one of several windows, one of no words."""
     words = ("Anna", "Carl met Dora in Rome .", "the house " * 30, "", "Anna Berg went to Paris and Bonn")
     return [Sentence.from_words(one.split()) for one in words]
-
-
-@pytest.fixture(scope="session")
-def exported(trained: Path, toy: list[Sentence], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The toy model as ONNX, in float32; nothing may write to the folder."""
-    folder = tmp_path_factory.mktemp("exported") / "model"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("roster.infer.parity.SECONDS", 0.0)
-        export(trained, folder, gold=toy)
-    return folder

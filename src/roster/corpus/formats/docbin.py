@@ -45,18 +45,38 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
         raise DataError(f"expected a spaCy DocBin: {error}", path=path) from error
     for number, doc in enumerate(docs, 1):
         try:
-            sentences = _sentences(doc, str(number))
+            sentences = sentences_of_doc(doc, str(number), labelled=True)
         except ValueError as error:
             raise DataError(f"document {number}: {error}", path=path) from error
         yield from sentences
 
 
-def _sentences(doc: Any, name: str) -> list[Sentence]:
+def sentences_of_doc(doc: Any, name: str = "", *, labelled: bool = False) -> list[Sentence]:
+    """The sentences of a spaCy document, whose words are its tokens.
+
+    Args:
+        doc: a `spacy.tokens.Doc`. Tokens of white space are no words. Its sentence boundaries are used where
+            they are set; otherwise our sentence splitter finds them.
+        name: the name of the document.
+        labelled: read its entities, if it has any annotation of them.
+
+    Returns:
+        One sentence or more.
+
+    Raises:
+        ValueError: an entity goes over the end of a sentence.
+
+    >>> from spacy.tokens import Doc
+    >>> from spacy.vocab import Vocab
+    >>> doc = Doc(Vocab(), words=["Ada", "ran", ".", "Ben", "won"], sent_starts=[1, 0, 0, 1, 0])
+    >>> [s.words for s in sentences_of_doc(doc)]
+    [('Ada', 'ran', '.'), ('Ben', 'won')]
+    """
     text = doc.text
     words = [token for token in doc if not token.text.isspace()]
     offsets = [(token.idx, token.idx + len(token)) for token in words]
     chars = None
-    if doc.has_annotation("ENT_IOB"):
+    if labelled and doc.has_annotation("ENT_IOB"):
         chars = [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
     if not doc.has_annotation("SENT_START") or not words:
         return split(text, name, chars, offsets)

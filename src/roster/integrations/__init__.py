@@ -1,0 +1,4 @@
+"""Recognisers inside other libraries.
+
+Each module imports its library; `import roster` imports none of them.
+"""
