@@ -15,7 +15,7 @@ from benchmarks.options import add_output, check_output
 from roster.cli.main import Formatter
 from roster.errors import RosterError
 
-COMMANDS = ("matching", "prediction", "repair", "review", "startup", "step", "training")
+COMMANDS = ("matching", "prediction", "repair", "review", "serving", "startup", "step", "training")
 
 
 class BenchmarkParser(argparse.ArgumentParser):

@@ -39,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="most characters of a request (default: 100000)")  # fmt: skip
     parser.add_argument("--max-texts", metavar="N", type=int, default=256,
                         help="most texts of a request (default: 256)")  # fmt: skip
+    parser.add_argument("--max-sentence", metavar="WORDS", type=int, default=4096,
+                        help="most words of a sentence (default: 4096)")  # fmt: skip
     parser.add_argument("--max-requests", metavar="N", type=int, default=128,
                         help="most requests under way; others are refused (default: 128)")  # fmt: skip
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=30.0,
@@ -46,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    positive(args, "max_body", "max_characters", "max_texts", "max_requests", "timeout")
+    positive(args, "max_body", "max_characters", "max_texts", "max_sentence", "max_requests", "timeout")
     signal.signal(signal.SIGTERM, _end)  # until the service runs, and handles it itself
     try:
         from roster.serving.server import is_loopback, listen, serve
@@ -64,8 +66,14 @@ def run(args: argparse.Namespace) -> int:
     from roster.serving.models import load_models, named_folders
     from roster.serving.settings import Limits
 
-    limits = Limits(body=args.max_body, characters=args.max_characters, texts=args.max_texts,
-                    seconds=args.timeout, requests=args.max_requests)  # fmt: skip
+    limits = Limits(
+        body=args.max_body,
+        characters=args.max_characters,
+        texts=args.max_texts,
+        sentence_words=args.max_sentence,
+        seconds=args.timeout,
+        requests=args.max_requests,
+    )
     tokens, folders = read_tokens(args.token_file), named_folders(args.models)
     if not tokens and not is_loopback(args.host):
         LOGGER.warning(f"anyone who reaches {args.host} can use the service; --token-file restricts it")

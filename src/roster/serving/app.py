@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 import roster
 from roster.serving.answers import check_types, results
 from roster.serving.auth import Tokens
-from roster.serving.batcher import Batcher
+from roster.serving.batcher import Batcher, SentenceTooLongError
 from roster.serving.envelope import OPEN_PATHS, Envelope, unexpected
 from roster.serving.failures import RequestError, try_later
 from roster.serving.logs import Log, place_of
@@ -72,6 +72,7 @@ class Service:
         return Batcher(
             model.find,
             words=self.limits.batch_words,
+            sentence_words=self.limits.sentence_words,
             gather_seconds=self.limits.gather_seconds,
             observe=lambda batch: self.metrics.batch(name, batch),
             failed=lambda error: log("error", model=name, **place_of(error)),
@@ -125,6 +126,10 @@ class Service:
                 f"there was no answer within {self.limits.seconds:g} s; try again later or send less text"
             )
             raise try_later(message, "time") from None
+        except SentenceTooLongError as error:
+            where = "text" if asked.text is not None else f"texts[{error.text}]"
+            message = f"{where}: a sentence has {error.words} words; at most {error.most} are allowed"
+            raise RequestError(413, f"{message}. A blank line ends a sentence", where) from None
         answers = results(asked, found)
         entities = sum(len(answer["spans"]) for answer in answers)
         request.state.log["entities"] = entities

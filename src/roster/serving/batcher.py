@@ -5,7 +5,7 @@
 One thread owns the model. While it computes a batch, requests wait; all that wait form the next batch. So a
 single client never waits, and under load batches grow by themselves. A batch has a limited number of words:
 jobs take turns, one sentence each, and a job with sentences left goes behind those that got none. Sentences
-are never cut, so the results are those of each text alone.
+are never cut, so the results are those of each text alone; one that is too long for a batch is refused.
 """
 
 from __future__ import annotations
@@ -48,6 +48,14 @@ class Batch:
     failed: bool
 
 
+class SentenceTooLongError(Exception):
+    """A text has a sentence of more words than the batcher takes."""
+
+    def __init__(self, text: int, words: int, most: int):
+        super().__init__(f"text {text} has a sentence of {words} words; at most {most} are computed at once")
+        self.text, self.words, self.most = text, words, most
+
+
 class Job:
     """The texts of one request, and what has been found in them."""
 
@@ -61,10 +69,17 @@ class Job:
         self._sentences: list[Sentence] = []
         self._found: list[list[Entity]] = []
 
-    def split(self) -> None:
-        """Finds the sentences of the texts; a second call does nothing."""
+    def split(self, most: int) -> None:
+        """Finds the sentences of the texts; a second call does nothing.
+
+        Raises:
+            SentenceTooLongError: a sentence has more than `most` words.
+        """
         if not self._sizes:
             parts = [split(text) for text in self.texts]
+            for number, part in enumerate(parts):
+                if (words := max(map(len, part))) > most:
+                    raise SentenceTooLongError(number, words, most)
             self._sizes = [len(part) for part in parts]
             self._sentences = [sentence for part in parts for sentence in part]
 
@@ -125,6 +140,7 @@ class Batcher:
     Args:
         find: labels sentences in order; only the thread of the batcher calls it.
         words: words at which a batch is full.
+        sentence_words: most words of a sentence; the longest batch has this many and `words`.
         gather_seconds: how long a batch waits for as many requests as were in the batch before, if these were
             several. After a batch of one request nothing waits.
         observe: is told of every batch.
@@ -136,11 +152,13 @@ class Batcher:
         find: Find,
         *,
         words: int,
+        sentence_words: int,
         gather_seconds: float,
         observe: Callable[[Batch], None] = lambda batch: None,
         failed: Callable[[Exception], None] = lambda error: None,
     ):
-        self._find, self._words, self._gather_seconds = find, words, gather_seconds
+        self._find, self._words, self._sentence_words = find, words, sentence_words
+        self._gather_seconds = gather_seconds
         self._observe, self._failed = observe, failed
         self._jobs: list[Job] = []
         self._arrived, self._enough, self._wanted = asyncio.Event(), asyncio.Event(), 1
@@ -178,6 +196,7 @@ class Batcher:
             texts: strings of valid Unicode, at least one.
 
         Raises:
+            SentenceTooLongError: a sentence has too many words.
             Exception: what `find` raised for these texts.
         """
         job = Job(texts, asyncio.get_running_loop().create_future())
@@ -215,7 +234,7 @@ class Batcher:
         return jobs
 
     def _settle(self, job: Job) -> None:
-        if job.error is not None:
+        if job.error is not None and not isinstance(job.error, SentenceTooLongError):
             self._failed(job.error)
         if job.future.done():  # cancelled meanwhile
             return
@@ -243,12 +262,15 @@ class Batcher:
 
     def _compute(self, jobs: list[Job]) -> tuple[int, int]:
         for job in jobs:
-            job.split()
+            try:
+                job.split(self._sentence_words)
+            except SentenceTooLongError as error:
+                job.error = error
         left = [job.left for job in jobs]
         counts = share([[len(sentence) for sentence in sentences] for sentences in left], self._words)
         parts = [sentences[:count] for sentences, count in zip(left, counts, strict=True)]
         batch = [sentence for part in parts for sentence in part]
-        found = [one.entities for one in self._find(batch)]
+        found = [one.entities for one in self._find(batch)] if batch else []
         rest = iter(found)
         for job, count in zip(jobs, counts, strict=True):
             job.served = count > 0

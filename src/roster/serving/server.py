@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import os
 import signal
 import socket
 from collections.abc import Mapping
@@ -36,8 +37,20 @@ def listen(host: str, port: int) -> socket.socket:
     if not 0 <= port < 2**16:
         raise ConfigError(f"a port is a number from 0 to 65535, not {port}")
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=BACKLOG)
+        # asyncio switches off Nagle's algorithm only where the protocol is named. With it, the body of an
+        # answer would wait 40 ms until the client has acknowledged the head.
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen(BACKLOG)
+        except OSError:
+            listening.close()
+            raise
+        return listening
     except OSError as error:
         reason = error.strerror or error
         raise ConfigError(

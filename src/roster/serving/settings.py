@@ -15,6 +15,7 @@ class Limits:
         body: bytes of a request body.
         characters: characters of all texts of a request.
         texts: texts of a request.
+        sentence_words: words of one sentence, which is computed as a whole.
         seconds: time from the arrival of a request to its answer.
         requests: requests under way at once: being received, waiting or being computed.
         batch_words: words that are computed together; a longer request is computed in parts.
@@ -31,6 +32,7 @@ class Limits:
     body: int = 2 * 2**20
     characters: int = 100_000
     texts: int = 256
+    sentence_words: int = 4096
     seconds: float = 30.0
     requests: int = 128
     batch_words: int = 2048

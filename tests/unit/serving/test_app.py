@@ -168,6 +168,17 @@ def test_wrong_requests(model: Any) -> None:
     assert model.batches == []
 
 
+def test_long_sentences_are_refused(model: Any) -> None:
+    async def scenario(client: httpx.AsyncClient) -> None:
+        for content, where in (({"text": "a b c d"}, "text"), ({"texts": ["a b c", "a b c d"]}, "texts[1]")):
+            answer = await client.post("/predict", json=content)
+            assert (answer.status_code, answer.json()["where"]) == (413, where)
+            assert f"{where}: a sentence has 4 words; at most 3 are allowed" in answer.json()["error"]
+
+    lines = run(model, scenario, limits=Limits(sentence_words=3))
+    assert {line["event"] for line in lines} == {"request"}
+
+
 def test_bodies_are_limited_while_they_are_received(model: Any) -> None:
     """What a client announces and what it sends is limited, and no more than the limit is read."""
     received = 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.serving.batcher import Batch, Batcher, choose, share
+from roster.serving.batcher import Batch, Batcher, SentenceTooLongError, choose, share
 
 Scenario = Callable[[Batcher], Coroutine[Any, Any, None]]
 
@@ -20,7 +20,9 @@ def run(model: Any, scenario: Scenario, words: int = 1000, gather: float = 0.002
     batches: list[Batch] = []
 
     async def main() -> None:
-        batcher = Batcher(model.find, words=words, gather_seconds=gather, observe=batches.append)
+        batcher = Batcher(
+            model.find, words=words, sentence_words=60, gather_seconds=gather, observe=batches.append
+        )
         batcher.start()
         try:
             await asyncio.wait_for(scenario(batcher), 60)
@@ -166,7 +168,9 @@ def test_an_error_concerns_only_its_own_request(model: Any) -> None:
     failures: list[Exception] = []
 
     async def main() -> None:
-        batcher = Batcher(model.find, words=100, gather_seconds=0.001, failed=failures.append)
+        batcher = Batcher(
+            model.find, words=100, sentence_words=60, gather_seconds=0.001, failed=failures.append
+        )
         batcher.start()
         asked = [batcher.submit([text]) for text in ("Anna", "Crash", "Berg")]
         found = await asyncio.gather(*asked, return_exceptions=True)
@@ -179,6 +183,20 @@ def test_an_error_concerns_only_its_own_request(model: Any) -> None:
 
     asyncio.run(main())
     assert len(failures) == 1
+
+
+def test_a_sentence_that_is_too_long_is_refused(model: Any) -> None:
+    async def scenario(batcher: Batcher) -> None:
+        asked = [batcher.submit(texts) for texts in (["Anna"], ["x", "It rains. " + "Y " * 61], ["Berg"])]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [names(found[i]) for i in (0, 2)] == [[["Anna"]], [["Berg"]]]  # type: ignore[arg-type]
+        assert isinstance(found[1], SentenceTooLongError)
+        assert (found[1].text, found[1].words, found[1].most) == (1, 61, 60)
+        with pytest.raises(SentenceTooLongError):
+            await batcher.submit(["Y " * 61])
+
+    run(model, scenario)
+    assert model.batches == [["Anna", "Berg"]]
 
 
 def test_the_end_cancels_what_waits(model: Any) -> None:
@@ -198,7 +216,7 @@ def test_new_text_of_a_batch_is_limited(model: Any) -> None:
 
     async def scenario(batcher: Batcher) -> None:
         model.go.clear()
-        asked = [asyncio.create_task(batcher.submit(["Anna " * 10_000])) for _ in range(4)]
+        asked = [asyncio.create_task(batcher.submit(["Anna. " * 10_000])) for _ in range(4)]
         await until(lambda: batcher.waiting == 4)
         assert len(choose(batcher._jobs)) == 1
         for one in asked:

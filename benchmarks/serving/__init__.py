@@ -1,0 +1,1 @@
+"""Requests per second and latency of the service, beside transformers' pipeline in the same application."""
