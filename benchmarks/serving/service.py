@@ -44,7 +44,7 @@ def pipeline(folder: str) -> ServedModel:
         "token-classification",
         model=token_classifier(inner),
         tokenizer=AutoTokenizer.from_pretrained(inner),
-        aggregation_strategy="simple",
+        aggregation_strategy="first",
         device="cpu",
     )
 
