@@ -10,7 +10,7 @@ from pathlib import Path
 from roster.corpus.sentence import Sentence
 from roster.distant.compiling.cache import load_lexicons
 from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled, with_labels
-from roster.distant.labelling.chunks import Chunk, Corpus, chunks
+from roster.distant.labelling.chunks import Chunk, Corpus, Task, chunks
 from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.labelling.kb_matcher import CandidateNames
 from roster.distant.labelling.process_pool import ProcessPool
@@ -92,15 +92,19 @@ class Labeller:
         """
         waiting: deque[Chunk] = deque()  # sent to worker processes, which send only the labels back
 
-        def remembered() -> Iterator[Chunk]:
-            for chunk in chunks(corpus() if callable(corpus) else corpus):
-                waiting.append(chunk)
-                yield chunk
+        def remembered() -> Iterator[Task]:
+            for task in self.tasks(corpus() if callable(corpus) else corpus):
+                waiting.append(task.chunk)
+                yield task
 
         with ProcessPool(self.chunk_labeller.labels, workers) as pool:
             for labels, refused in pool.map(remembered()):
                 self.refused_matches.add(refused)
                 yield from with_labels(waiting.popleft(), labels)
+
+    def tasks(self, sentences: Iterable[Sentence]) -> Iterator[Task]:
+        """The sentences in chunks, as worker processes get them."""
+        return map(Task, chunks(sentences))
 
     def of_dictionaries(self, case: str | None = None) -> ChunkLabeller:
         """The same without patterns and knowledge base, with one case policy for all types if given."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from roster.distant.labelling.chunks import Task
 from roster.distant.labelling.labeller import Labeller
 from roster.distant.matching.refused_matches import PART, RefusedMatches
 from roster.distant.policy.decision import Decision
@@ -90,7 +91,7 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
     for name in (DECIDED, *others) if documents else ():
         found: Counter[str] = Counter()
         for one in labeller.of_dictionaries(None if name == DECIDED else name).label(
-            documents, RefusedMatches()
+            Task(documents), RefusedMatches()
         ):
             found.update(",".join(label.types) for label in one.labels if label.types)
         counts[name] = dict(sorted(found.items()))
