@@ -28,6 +28,7 @@ def label(
     corpus: str | Path | Iterable[Any],
     names: Any = (),
     *,
+    annotations: Any = None,
     config: Settings | str | Path | None = None,
     format: str | None = None,
     split: str | None = None,
@@ -35,7 +36,7 @@ def label(
     workers: int | None = 1,
     **settings: Any,
 ) -> Labels:
-    """Distant labels from dictionaries, patterns and a knowledge base.
+    """Distant labels from dictionaries, patterns, a knowledge base and annotations.
 
     Args:
         corpus: a file or folder of any format; or texts in memory: a list of strings, `Sentence` objects or
@@ -43,6 +44,9 @@ def label(
             Face dataset.
         names: a dictionary file, or several; or names in memory: `{"Oslo": "LOC"}`,
             `{"LOC": ["Oslo", "Bergen"]}`, pairs of name and type, a data frame with a column for each.
+        annotations: a file with the sentences of the corpus and spans in them, of any format (also
+            `"NAME=FILE"`), or several; or by the name of the source, a file or labelled `Sentence` objects:
+            `{"llm": "labels.jsonl"}`.
         config: a TOML file as `roster label --config` takes it, or complete `Settings`.
         format: the format of `corpus`, where it is not recognised.
         split: the split to read where `corpus` is a folder of several.
@@ -50,14 +54,16 @@ def label(
         workers: number of processes; None for one on each core.
         settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
             `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`,
-            `patch="names.patch"` (a file of changes to the dictionaries, or several).
+            `patch="names.patch"` (a file of changes to the dictionaries, or several),
+            `least_scores={"llm": 0.5}` (spans of a source with a lower score give no label).
 
     Returns:
         The labelled sentences, to iterate over, to give to `train`, or to write with `save("folder")`.
         `report` has the counts after a pass.
 
     Raises:
-        DataError: for a corpus or a dictionary that cannot be read, with the place.
+        DataError: for a corpus or a dictionary that cannot be read, with the place; in a pass over the
+            labels, for annotations that do not correspond to the corpus.
         ConfigError: for settings that are wrong.
 
     >>> labels = label(["Ada Lovelace was born in London."], {"PER": ["Ada Lovelace"], "LOC": ["London"]})
@@ -67,7 +73,7 @@ def label(
     from roster.distant.labels import Labels
 
     processes = _processes(workers)
-    chosen, kept = _settings(names, config, settings)
+    chosen, kept = _settings(names, annotations, config, settings)
     inputs = chosen.inputs
     source: Callable[[], Iterable[Sentence]]
     if isinstance(corpus, str | Path):
@@ -108,6 +114,7 @@ def label_file(
     output: str | Path,
     names: Any = (),
     *,
+    annotations: Any = None,
     config: Settings | str | Path | None = None,
     format: str | None = None,
     split: str | None = None,
@@ -124,7 +131,8 @@ def label_file(
     Args:
         corpus: a file or folder of any format.
         output: a folder (for `train`), or a file whose name tells the format.
-        names: as for `label`, and so are `config`, `format`, `split`, `workers` and all others.
+        names: as for `label`, and so are `annotations`, `config`, `format`, `split`, `workers` and all
+            others.
         to: the format of `output`, where its name does not tell it.
         scheme: tags to write, where the format has tags.
         provenance: also write where each label comes from.
@@ -134,8 +142,8 @@ def label_file(
 
     Raises:
         RosterError: if `output` is one of the files that are read, or cannot be written.
-        DataError: for a corpus or a dictionary that cannot be read, or a corpus that has other sentences than
-            `gold`. Nothing is written then.
+        DataError: for a corpus, a dictionary or annotations that cannot be read, or a corpus that has other
+            sentences than `gold` or the annotations. Nothing is written then.
         ConfigError: for settings that are wrong.
 
     >>> label_file("news.txt", "data", "names.tsv").report.labels  # doctest: +SKIP
@@ -144,7 +152,7 @@ def label_file(
     from roster.distant.output.target import Target
 
     processes = _processes(workers)
-    chosen, kept = _settings(names, config, settings)
+    chosen, kept = _settings(names, annotations, config, settings)
     target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *chosen.inputs])
     labels = label(
         corpus,
@@ -174,9 +182,10 @@ def _processes(workers: int | None) -> int:
 
 
 def _settings(
-    names: Any, config: Settings | str | Path | None, settings: Mapping[str, Any]
+    names: Any, annotations: Any, config: Settings | str | Path | None, settings: Mapping[str, Any]
 ) -> tuple[Settings, TemporaryDirectory[str] | None]:
     """The settings, and the folder in which names in memory were written as a dictionary."""
+    from roster.api.span_sources import annotations_of
     from roster.distant.entries.in_memory import is_in_memory, write_names
     from roster.distant.settings import Settings, load_settings
 
@@ -194,7 +203,8 @@ def _settings(
                 path=path,
             )
     if not isinstance(config, Settings):
-        return load_settings(config, dictionaries=dictionaries, **settings), kept
-    if dictionaries or settings:
+        files = annotations_of(annotations)
+        return load_settings(config, dictionaries=dictionaries, annotations=files, **settings), kept
+    if dictionaries or settings or annotations is not None:
         raise ConfigError("Settings are complete; put names and all else into them, or give a file")
     return config, kept

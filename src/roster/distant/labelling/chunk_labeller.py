@@ -50,9 +50,9 @@ class ChunkLabeller:
         if self.kb is not None:
             for of_sentence, more in zip(mentions, self.kb.mentions(sentences), strict=True):
                 of_sentence += more
-        if task.given:
-            for of_sentence, given in zip(mentions, task.given, strict=True):
-                of_sentence += given
+        if task.mentions:
+            for of_sentence, found in zip(mentions, task.mentions, strict=True):
+                of_sentence += found
         if self.denied is not None:
             mentions, counts = self.denied.remove(words, mentions)
             refused.denied.update(counts)

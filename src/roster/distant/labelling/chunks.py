@@ -23,7 +23,7 @@ class Task:
     """A chunk to be labelled, and the mentions in it that no matcher has to find."""
 
     chunk: Chunk
-    given: tuple[tuple[Mention, ...], ...] = ()
+    mentions: tuple[tuple[Mention, ...], ...] = ()
     """The mentions of each sentence from annotations and models; empty without such sources."""
 
 

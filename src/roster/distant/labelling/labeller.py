@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,28 +14,38 @@ from roster.distant.labelling.chunks import Chunk, Corpus, Task, chunks
 from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.labelling.kb_matcher import CandidateNames
 from roster.distant.labelling.process_pool import ProcessPool
+from roster.distant.labelling.span_sources import SpanSources
 from roster.distant.matching.denied import Denied
 from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.patterns import PatternMatcher
 from roster.distant.matching.refused_matches import RefusedMatches
+from roster.distant.matching.span_mentions import Annotate
 from roster.distant.policy.decision import Decision
 from roster.distant.settings import Settings
 from roster.progress import bar
 
 
 class Labeller:
-    """Labels one corpus by dictionaries, patterns and a knowledge base: `prepare`, then `label`.
+    """Labels one corpus by all sources of the settings: `prepare`, then `label`.
 
     Args:
         settings: sources, policies and rules for conflicts.
         cache: folder for compiled dictionaries and answers; None keeps nothing.
+        annotators: what annotates for each of `settings.models`, in their order.
         log: called with each line of the log.
     """
 
     def __init__(
-        self, settings: Settings, cache: Path | None = None, *, log: Callable[[str], None] | None = None
+        self,
+        settings: Settings,
+        cache: Path | None = None,
+        *,
+        annotators: Sequence[Annotate] = (),
+        log: Callable[[str], None] | None = None,
     ):
         self.settings = settings
+        self.span_sources = SpanSources(settings, annotators)
+        """Annotations and models, with the counts of the last pass."""
         self.lexicons = load_lexicons(
             settings.sources, settings.policies, cache, patch=settings.patch, log=log
         )
@@ -97,14 +107,18 @@ class Labeller:
                 waiting.append(task.chunk)
                 yield task
 
-        with ProcessPool(self.chunk_labeller.labels, workers) as pool:
+        with ProcessPool(self.chunk_labeller.labels, workers, at_once=bool(self.span_sources)) as pool:
             for labels, refused in pool.map(remembered()):
                 self.refused_matches.add(refused)
                 yield from with_labels(waiting.popleft(), labels)
 
     def tasks(self, sentences: Iterable[Sentence]) -> Iterator[Task]:
-        """The sentences in chunks, as worker processes get them."""
-        return map(Task, chunks(sentences))
+        """The sentences in chunks, as worker processes get them.
+
+        Raises:
+            DataError: for annotations that cannot be read, or that do not correspond to the corpus.
+        """
+        return self.span_sources.tasks(chunks(sentences))
 
     def of_dictionaries(self, case: str | None = None) -> ChunkLabeller:
         """The same without patterns and knowledge base, with one case policy for all types if given."""

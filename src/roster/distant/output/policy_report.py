@@ -119,6 +119,7 @@ def _unused_labels(labeller: Labeller) -> list[str]:
     """One warning for each label that was given for a type (`--types`, [labels]) that no source has."""
     kinds = {kind for lexicon in labeller.lexicons for kind in lexicon.kinds if kind}
     kinds.update(labeller.kb_types)
+    kinds.update(kind for counts in labeller.span_sources.counts.values() for kind in counts.kinds if kind)
     of_patterns = {pattern.label for pattern in labeller.settings.patterns}
     listed = sorted(kinds)
     shown = ", ".join(listed[:MOST_TYPES_SHOWN]) + (", ..." if len(listed) > MOST_TYPES_SHOWN else "")
@@ -131,7 +132,7 @@ def _unused_labels(labeller: Labeller) -> list[str]:
                 "patterns have the label that the pattern gives ([builtin] labels in a file for --config)"
             )
         else:
-            way_out = f"the types are {shown}" if shown else "no dictionary or knowledge base has types"
+            way_out = f"the types are {shown}" if shown else "no source has types"
         messages.append(f"{name}={label} has no effect: no entry has a type that matches {name}; {way_out}")
     return messages
 

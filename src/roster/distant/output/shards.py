@@ -156,7 +156,9 @@ def write_shards(
     with ExitStack() as stack:
         files = [stack.enter_context(atomic(path, "wb")) for path in writer.outputs(target)]
         progress = stack.enter_context(bar(description="label", unit="sentence"))
-        shards = stack.enter_context(ProcessPool(writer, workers)).map(numbered())
+        shards = stack.enter_context(ProcessPool(writer, workers, at_once=bool(labeller.span_sources))).map(
+            numbered()
+        )
         if gold is None:
             deque(written(shards), maxlen=0)
         else:
