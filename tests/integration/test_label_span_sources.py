@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 import roster as package
 from roster.corpus.io import read, write
+from roster.corpus.sentence import Sentence
+from roster.distant.matching.span_mentions import ScoredSpan
 from roster.errors import ConfigError, DataError
 
 TEXTS = (
@@ -206,3 +209,94 @@ def test_in_python(given: Path) -> None:
         package.label(list(TEXTS), annotations={"llm": ["Oslo"]})
     with pytest.raises(ConfigError, match="annotations are a file, several files, or by name"):
         package.label(list(TEXTS), annotations=[sentences])
+
+
+# Models
+
+
+@pytest.fixture
+def pipeline(given: Path) -> Path:
+    """A spaCy pipeline that finds three names by rules."""
+    spacy = pytest.importorskip("spacy")
+    nlp = spacy.blank("en")
+    names = {"Maria Lund": "PERSON", "Quito": "GPE", "Orme": "PERSON"}
+    patterns = [{"label": label, "pattern": name} for name, label in names.items()]
+    nlp.add_pipe("entity_ruler").add_patterns(patterns)
+    nlp.to_disk(given / "rules")
+    return given / "rules"
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_spacy_pipeline_beside_a_dictionary(label: Run, given: Path, pipeline: Path, workers: str) -> None:
+    """`Orme` has the vote of both sources; the type that both agree on is taken."""
+    done = label("--dictionary", given / "names.tsv", "--model", pipeline, "--types", "PERSON=PER", "GPE=LOC",
+                 "--workers", workers)  # fmt: skip
+    assert found(given) == [
+        [("Maria Lund", "PER"), ("Oslo", "LOC")], [("Quito", "LOC")], [("Lund", "LOC"), ("Orme", "PER")],
+    ]  # fmt: skip
+    assert [e["source"] for e in rows(given)[-1]["evidence"]] == ["names.tsv", "rules"]
+    assert "rules: 3 spans; 3 labels rest on them" in done.out
+
+
+def test_a_model_of_ours_and_its_scores(roster: Any, model: Path, tmp_path: Path) -> None:
+    """What `roster predict` finds are the labels, with its scores; a least score leaves out lower ones."""
+    text = tmp_path / "toy.txt"
+    text.write_text("Mr Ada lives in Oslo .\nit rained in Lima all day .\n", encoding="utf-8")
+    predicted = list(package.predict(model, text))
+    scores = [x["score"] for record in predicted for x in record["spans"]]
+    assert len(scores) >= 3
+    for options, least in (((), 0), (("--least-score", f"ours={sorted(scores)[1]}"), sorted(scores)[1])):
+        done = roster("label", text, "-o", tmp_path / "toy.jsonl", "--model", f"ours={model}", *options,
+                      "--no-cache", "--workers", "2")  # fmt: skip
+        assert done.code == 0, done.err
+        kept = [x for record in predicted for x in record["spans"] if x["score"] >= least]
+        assert found(tmp_path, "toy.jsonl") == [
+            [(x["text"], x["label"]) for x in record["spans"] if x in kept] for record in predicted
+        ]
+        given = [row["evidence"][0]["score"] for row in rows(tmp_path, "toy.jsonl")]
+        assert given == [x["score"] for x in kept]
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        ("org/name", "there is no model folder org/name"),
+        ("no_such_pipeline", "no spaCy pipeline 'no_such_pipeline': install it"),
+        ("empty", "empty: the folder is no model"),
+        ("gliner:org/name", 'needs the package gliner: pip install "roster-ner[gliner]"'),
+    ],
+)
+def test_models_that_are_refused(label: Run, given: Path, model: str, says: str) -> None:
+    (given / "empty").mkdir()
+    model = str(given / "empty") if model == "empty" else model
+    if model.startswith("gliner") and find_spec("gliner"):
+        pytest.skip("the package is installed")
+    done = label("--model", model, code=2)
+    assert says in done.err.splitlines()[-1]
+    assert not list(given.glob("out*"))
+
+
+def test_functions_and_recognisers_in_python(given: Path, model: Path) -> None:
+    """A function gives characters of the text; each pass asks it again, in this process."""
+    asked = []
+
+    def capitals(sentences: Sequence[Sentence]) -> list[list[ScoredSpan]]:
+        asked.append(len(sentences))
+        places = [[place for place in s.offsets if s.text[slice(*place)].isupper()] for s in sentences]
+        return [[ScoredSpan(*place, "ACRONYM", 0.5) for place in of] for of in places]
+
+    texts = ["the WHO said so .", "nothing .", "ask NATO ."]
+    for workers in (1, 2):
+        labels = package.label(texts, {"Oslo": "LOC"}, models={"caps": capitals}, workers=workers)
+        assert [[s.span_text(x) for x in s.spans or ()] for s in labels] == [["WHO"], [], ["NATO"]]
+        assert labels.report.sources == {"caps": 2}
+    assert asked == [3, 3]
+    labels = package.label(["Mr Ada lives in Oslo ."], models={"ours": package.load(model, "cpu")})
+    assert [s.span_text(x) for s in labels for x in s.spans or ()] == ["Ada", "Oslo"]
+    with pytest.raises(DataError, match="bad: expected the spans of 3 sentences, found 0"):
+        list(package.label(texts, models={"bad": lambda sentences: []}))
+    nan = ScoredSpan(0, 3, "X", float("nan"))
+    with pytest.raises(DataError, match="bad: the score of 'the' is nan; expected a finite number"):
+        list(package.label(texts, models={"bad": lambda sentences: [[nan] for _ in sentences]}))
+    with pytest.raises(ConfigError, match="models are names or folders, or by name a name"):
+        package.label(texts, models=[capitals])

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 HELP = """\
 Distant labels: finds the names of dictionaries, patterns and a knowledge base in a corpus, and takes the
-annotations of others. DATASET is a folder that `roster train` takes (train.jsonl, types.txt), or a file of
-any format. The source of each label and a report are written beside the labels.
+annotations of others and the predictions of models. DATASET is a folder that `roster train` takes
+(train.jsonl, types.txt), or a file of any format. The source of each label and a report are written beside
+the labels.
 
 Names are matched by words. In which case a name may match is decided for each type, by how the dictionary
 lists its names and how the text writes them: "Apple" the company is not found in "an apple a day", asthma is
@@ -31,7 +32,8 @@ roster label news.txt --dictionary people.tsv places.tsv -o data
   roster label abstracts.txt --dictionary mesh.tsv --gold dev.conll -o data
   roster label news.txt --dictionary people.tsv places.tsv --patch names.patch -o data
   roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data
-  roster label news.txt --dictionary people.tsv --annotations llm=labels.jsonl --least-score 0.5 -o data"""
+  roster label news.txt --dictionary people.tsv --annotations llm=labels.jsonl --least-score 0.5 -o data
+  roster label news.txt --model en_core_web_sm runs/news --types GPE=LOC PERSON=PER -o data"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,12 +107,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="format of the annotations, if not recognised",
     )
     what.add_argument(
+        "--model",
+        metavar="[NAME=]MODEL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="predict on CORPUS with a model folder of ours, a spaCy pipeline, a token classifier of "
+        "transformers or GLiNER (a hub name with its kind: gliner:NAME)",
+    )
+    what.add_argument(
         "--least-score",
         metavar="[NAME=]X",
         nargs="+",
         action="extend",
         default=[],
-        help="leave out spans with a lower score: of the source NAME, or of all annotations",
+        help="leave out spans with a lower score: of the source NAME, or of all annotations and models",
     )
     how = parser.add_argument_group("matching")
     how.add_argument(
@@ -192,6 +203,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         patch=args.patch,
         annotations=args.annotations,
         annotations_format=args.annotations_format,
+        models=args.model,
         least_scores=_least_scores(args.least_score),
     )
 
