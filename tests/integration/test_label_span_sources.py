@@ -300,3 +300,19 @@ def test_functions_and_recognisers_in_python(given: Path, model: Path) -> None:
         list(package.label(texts, models={"bad": lambda sentences: [[nan] for _ in sentences]}))
     with pytest.raises(ConfigError, match="models are names or folders, or by name a name"):
         package.label(texts, models=[capitals])
+
+
+def test_labels_on_which_sources_agree(label: Run, given: Path) -> None:
+    options = (
+        "--dictionary",
+        given / "names.tsv",
+        "--annotations",
+        given / "llm.jsonl",
+        "--types",
+        "person=LOC",
+    )
+    done = label(*options, "--agreement", "2")
+    assert found(given) == [[], [], [("Lund", "LOC")]]
+    assert report(given)["dropped"]["agreement"] == {"LOC": 2, "ORG": 1, "PER": 1}
+    assert "fewer sources agree on the type than are required: " in done.out
+    assert "must be at least 1, not 0" in label(*options, "--agreement", "0", code=2).err

@@ -151,6 +151,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("longest", "squares"),
         help="longest name first (default), or AutoNER's largest sum of squared lengths",
     )
+    how.add_argument(
+        "--agreement",
+        type=int,
+        metavar="N",
+        help="label only what at least N different sources give the same type (default: 1)",
+    )
     data = parser.add_argument_group("input and output")
     data.add_argument(
         "--gold", metavar="FILE", help="the same sentences with true labels: adds precision and recall"
@@ -197,7 +203,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         builtin=args.patterns,
         policy=_given(case=args.case),
         labels=labels,
-        conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap),
+        conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap, agreement=args.agreement),
         candidates=_given(by=args.candidates),
         kb=_given(source=args.kb, classes=args.classes),
         patch=args.patch,

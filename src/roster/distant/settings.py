@@ -41,6 +41,7 @@ class Conflicts:
         "other labels of the document say",
         choices=get_args(Ambiguous),
     )
+    agreement: int = option(1, "different sources that must claim a type on the same words", low=1)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class ChunkLabeller:
     denied: Denied | None = None
     overlap: Overlap = "longest"
     ambiguous: Ambiguous = "drop"
+    agreement: int = 1
 
     def labels(self, task: Task) -> tuple[list[Labels], RefusedMatches]:
         """The labels of each sentence, and counts of the matches that became none."""
@@ -61,7 +62,9 @@ class ChunkLabeller:
         for document in task.chunk:
             end = at + len(document)
             pairs = list(zip(words[at:end], mentions[at:end], strict=True))
-            resolved += resolve_document(pairs, overlap=self.overlap, ambiguous=self.ambiguous)
+            resolved += resolve_document(
+                pairs, overlap=self.overlap, ambiguous=self.ambiguous, agreement=self.agreement
+            )
             at = end
         refused.count_dropped(words, resolved)
         return [tuple(one.labels) for one in resolved], refused

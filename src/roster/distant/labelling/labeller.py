@@ -63,6 +63,7 @@ class Labeller:
             denied=Denied(denied) if (denied := [c.name for c in settings.patch.of("deny")]) else None,
             overlap=settings.overlap,
             ambiguous=settings.ambiguous,
+            agreement=settings.conflicts.agreement,
         )
         """What labels a chunk; complete after `prepare`."""
         self._cache, self._log = cache, log
@@ -127,4 +128,4 @@ class Labeller:
             policies = self.settings.policies
             others = {kind: replace(policies.of(kind), case=case) for kind in self.decisions}
             matcher = DictionaryMatcher(self.lexicons, policies.with_decided(others), matcher.common)
-        return replace(self.chunk_labeller, dictionaries=matcher, patterns=None, kb=None)
+        return replace(self.chunk_labeller, dictionaries=matcher, patterns=None, kb=None, agreement=1)

@@ -33,6 +33,7 @@ WHY = {
     "votes": "more sources have another type",
     "ambiguous": "several types, nothing decides",
     "first": "several types, another comes first",
+    "agreement": "fewer sources agree on the type than are required",
     "document": "several types, the labels of the document favour another",
 }
 
