@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from roster.backbone.loading import quiet
 from roster.corpus.sentence import Sentence
 from roster.distant.matching.span_mentions import ScoredSpan
 from roster.errors import ConfigError, ModelError, RosterError
@@ -56,6 +57,7 @@ class GlinerModel:
                 'city=LOC, or as types = ["person", "city"] under [[models]]'
             )
         where = choose_device(device)
+        quiet()
         try:
             model: Any = GLiNER.from_pretrained(name, map_location=str(where))
         except Exception as error:  # the hub client, torch and gliner raise errors of many kinds

@@ -197,7 +197,7 @@ def _float32() -> Any:
 
 def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
     source = resolve(name)
-    _quiet()
+    quiet()
     try:
         return load(source)
     except ModelError:
@@ -218,7 +218,7 @@ def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
         raise ModelError(f"cannot load the {what} of backbone '{name}': {hint}. ({reason[:300]})") from error
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """Only warnings of ours reach the user: loading a backbone is not news."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     from transformers.utils import logging

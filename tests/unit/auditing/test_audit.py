@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roster.api.labelling import label
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
+from roster.auditing.changes import changes_of
 from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
@@ -255,3 +257,15 @@ def test_names_that_a_file_cannot_tell_apart_do_not_contradict_each_other(tmp_pa
     file = tmp_path / "patch.tsv"
     file.write_text("".join(patch(proposals([row("Os lo", 0.95), wrong]))))
     assert [str(change) for change in read_patch(file).changes] == ["add Os lo LOC"]
+
+
+def test_annotations_are_a_source_without_a_line(tmp_path: Path) -> None:
+    """`roster label` notes the name of the source and the words, no line; a wrong one can only be denied."""
+    text = [Sentence.from_words(["Maria", "Lund", "left", "Oslo"], [Span(0, 2, "PER")])]
+    labels = label(text, {"LOC": ["Oslo"]}, annotations={"llm": text})
+    labels.save(tmp_path / "data")
+    found = read_sources(load_dataset(tmp_path / "data"))
+    assert found[0, 0, 2] == (Source("llm", "Maria Lund", 0),)
+    assert found[0, 3, 4][0].line == 1
+    row = {"kind": "entry", "verdict": "wrong", "label": "PER", **found[0, 0, 2][0].as_dict()}
+    assert [str(change) for change in changes_of(row)] == ["deny Maria Lund"]
