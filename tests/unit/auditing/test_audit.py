@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roster.api.labelling import label
+from roster.api import labelling
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
 from roster.auditing.changes import changes_of
 from roster.auditing.evidence import Evidence, Source, read_sources
@@ -262,7 +262,7 @@ def test_names_that_a_file_cannot_tell_apart_do_not_contradict_each_other(tmp_pa
 def test_annotations_are_a_source_without_a_line(tmp_path: Path) -> None:
     """`roster label` notes the name of the source and the words, no line; a wrong one can only be denied."""
     text = [Sentence.from_words(["Maria", "Lund", "left", "Oslo"], [Span(0, 2, "PER")])]
-    labels = label(text, {"LOC": ["Oslo"]}, annotations={"llm": text})
+    labels = labelling.label(text, {"LOC": ["Oslo"]}, annotations={"llm": text})
     labels.save(tmp_path / "data")
     found = read_sources(load_dataset(tmp_path / "data"))
     assert found[0, 0, 2] == (Source("llm", "Maria Lund", 0),)
