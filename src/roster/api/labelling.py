@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from roster.log import LOGGER
 
 if TYPE_CHECKING:
     from roster.distant.labels import Labels
+    from roster.distant.matching.span_mentions import Annotate
     from roster.distant.output.report import Report
     from roster.distant.output.target import Target
     from roster.distant.settings import Settings
@@ -28,6 +29,8 @@ def label(
     corpus: str | Path | Iterable[Any],
     names: Any = (),
     *,
+    annotations: Any = None,
+    models: Any = None,
     config: Settings | str | Path | None = None,
     format: str | None = None,
     split: str | None = None,
@@ -35,7 +38,7 @@ def label(
     workers: int | None = 1,
     **settings: Any,
 ) -> Labels:
-    """Distant labels from dictionaries, patterns and a knowledge base.
+    """Distant labels from dictionaries, patterns, a knowledge base, annotations and models.
 
     Args:
         corpus: a file or folder of any format; or texts in memory: a list of strings, `Sentence` objects or
@@ -43,6 +46,13 @@ def label(
             Face dataset.
         names: a dictionary file, or several; or names in memory: `{"Oslo": "LOC"}`,
             `{"LOC": ["Oslo", "Bergen"]}`, pairs of name and type, a data frame with a column for each.
+        annotations: a file with the sentences of the corpus and spans in them, of any format (also
+            `"NAME=FILE"`), or several; or by the name of the source, a file or labelled `Sentence` objects:
+            `{"llm": "labels.jsonl"}`.
+        models: their predictions on the corpus are sources: a model folder of ours, a spaCy pipeline, a
+            token classifier of transformers or GLiNER, as `roster label --model` takes them, or several; or
+            by the name of the source such a model, a `Recogniser`, or a function from sentences to spans
+            (`roster.distant.matching.span_mentions.Annotate`). Each pass over the labels asks them again.
         config: a TOML file as `roster label --config` takes it, or complete `Settings`.
         format: the format of `corpus`, where it is not recognised.
         split: the split to read where `corpus` is a folder of several.
@@ -50,46 +60,24 @@ def label(
         workers: number of processes; None for one on each core.
         settings: those of `roster.distant.settings.load_settings`: `policy={"case": "insensitive"}`,
             `builtin=["DATE"]`, `conflicts={"ambiguous": "document"}`, `kb={"source": "wikidata.store"}`,
-            `patch="names.patch"` (a file of changes to the dictionaries, or several).
+            `patch="names.patch"` (a file of changes to the dictionaries, or several),
+            `least_scores={"llm": 0.5}` (spans of a source with a lower score give no label).
 
     Returns:
         The labelled sentences, to iterate over, to give to `train`, or to write with `save("folder")`.
         `report` has the counts after a pass.
 
     Raises:
-        DataError: for a corpus or a dictionary that cannot be read, with the place.
+        DataError: for a corpus or a dictionary that cannot be read, with the place; in a pass over the
+            labels, for annotations that do not correspond to the corpus.
         ConfigError: for settings that are wrong.
 
     >>> labels = label(["Ada Lovelace was born in London."], {"PER": ["Ada Lovelace"], "LOC": ["London"]})
     >>> [[s.span_text(x) for x in s.spans] for s in labels]
     [['Ada Lovelace', 'London']]
     """
-    from roster.distant.labels import Labels
-
-    processes = _processes(workers)
-    chosen, kept = _settings(names, config, settings)
-    inputs = chosen.inputs
-    source: Callable[[], Iterable[Sentence]]
-    if isinstance(corpus, str | Path):
-        path = Path(corpus)
-        if isinstance(corpus, str) and " " in corpus and not path.exists():
-            raise DataError("no such file; a text to label is given in a list: [text]", path=path)
-        inputs.append(path)
-        source = lambda: read(path, format, split=split, labels="none")  # noqa: E731
-    else:
-        sentences = list(sentences_of(corpus))  # they are gone through twice
-        source = lambda: sentences  # noqa: E731
-    labels = Labels(
-        source,
-        chosen,
-        cache=None if cache is None else Path(cache),
-        workers=processes,
-        inputs=inputs,
-        log=LOGGER.info,
-    )
-    if kept is not None:
-        finalize(labels, kept.cleanup)
-    return labels
+    prepared = _prepare(names, annotations, models, config, settings)
+    return _labels(corpus, prepared, format, split, None if cache is None else Path(cache), workers)
 
 
 @dataclass(frozen=True)
@@ -108,6 +96,8 @@ def label_file(
     output: str | Path,
     names: Any = (),
     *,
+    annotations: Any = None,
+    models: Any = None,
     config: Settings | str | Path | None = None,
     format: str | None = None,
     split: str | None = None,
@@ -124,7 +114,8 @@ def label_file(
     Args:
         corpus: a file or folder of any format.
         output: a folder (for `train`), or a file whose name tells the format.
-        names: as for `label`, and so are `config`, `format`, `split`, `workers` and all others.
+        names: as for `label`, and so are `annotations`, `models`, `config`, `format`, `split`, `workers`
+            and all others.
         to: the format of `output`, where its name does not tell it.
         scheme: tags to write, where the format has tags.
         provenance: also write where each label comes from.
@@ -134,8 +125,8 @@ def label_file(
 
     Raises:
         RosterError: if `output` is one of the files that are read, or cannot be written.
-        DataError: for a corpus or a dictionary that cannot be read, or a corpus that has other sentences than
-            `gold`. Nothing is written then.
+        DataError: for a corpus, a dictionary or annotations that cannot be read, or a corpus that has other
+            sentences than `gold` or the annotations. Nothing is written then.
         ConfigError: for settings that are wrong.
 
     >>> label_file("news.txt", "data", "names.tsv").report.labels  # doctest: +SKIP
@@ -143,19 +134,11 @@ def label_file(
     from roster.distant.compiling.cache import default_cache
     from roster.distant.output.target import Target
 
-    processes = _processes(workers)
-    chosen, kept = _settings(names, config, settings)
-    target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *chosen.inputs])
-    labels = label(
-        corpus,
-        config=chosen,
-        format=format,
-        split=split,
-        cache=(default_cache() if cache else None) if isinstance(cache, bool) else cache,
-        workers=processes,
-    )
-    if kept is not None:
-        finalize(labels, kept.cleanup)
+    prepared = _prepare(names, annotations, models, config, settings)
+    inputs = prepared.settings.inputs
+    target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *inputs])
+    kept = (default_cache() if cache else None) if isinstance(cache, bool) else Path(cache)
+    labels = _labels(corpus, prepared, format, split, kept, workers)
     sentences = read(gold, labels="true") if gold else None
     try:
         dead = labels.save(target, scheme, provenance=provenance, gold=sentences)
@@ -173,10 +156,64 @@ def _processes(workers: int | None) -> int:
     return workers
 
 
-def _settings(
-    names: Any, config: Settings | str | Path | None, settings: Mapping[str, Any]
-) -> tuple[Settings, TemporaryDirectory[str] | None]:
-    """The settings, and the folder in which names in memory were written as a dictionary."""
+@dataclass(frozen=True)
+class _Prepared:
+    """Checked settings, and what belongs to them that is in memory."""
+
+    settings: Settings
+    kept: TemporaryDirectory[str] | None = None
+    """The folder in which names in memory were written as a dictionary."""
+    functions: Mapping[str, Annotate] = field(default_factory=dict)
+    """By name: what annotates for models that are in memory."""
+
+
+def _labels(
+    corpus: str | Path | Iterable[Any],
+    prepared: _Prepared,
+    format: str | None,
+    split: str | None,
+    cache: Path | None,
+    workers: int | None,
+) -> Labels:
+    """The labels of a corpus; the corpus is looked for before a model is loaded."""
+    from roster.api.span_sources import annotators_of
+    from roster.distant.labels import Labels
+
+    processes, inputs = _processes(workers), prepared.settings.inputs
+    source: Callable[[], Iterable[Sentence]]
+    if isinstance(corpus, str | Path):
+        path = Path(corpus)
+        if isinstance(corpus, str) and " " in corpus and not path.exists():
+            raise DataError("no such file; a text to label is given in a list: [text]", path=path)
+        inputs.append(path)
+        source = lambda: read(path, format, split=split, labels="none")  # noqa: E731
+        source()
+    else:
+        sentences = list(sentences_of(corpus))  # they are gone through twice
+        source = lambda: sentences  # noqa: E731
+    labels = Labels(
+        source,
+        prepared.settings,
+        cache=cache,
+        workers=processes,
+        annotators=annotators_of(prepared.settings, prepared.functions),
+        inputs=inputs,
+        log=LOGGER.info,
+    )
+    if prepared.kept is not None:
+        finalize(labels, prepared.kept.cleanup)
+    return labels
+
+
+def _prepare(
+    names: Any,
+    annotations: Any,
+    models: Any,
+    config: Settings | str | Path | None,
+    settings: Mapping[str, Any],
+) -> _Prepared:
+    """The settings with all arguments in them."""
+    from roster.api.span_sources import annotations_of, models_of
     from roster.distant.entries.in_memory import is_in_memory, write_names
     from roster.distant.settings import Settings, load_settings
 
@@ -194,7 +231,10 @@ def _settings(
                 path=path,
             )
     if not isinstance(config, Settings):
-        return load_settings(config, dictionaries=dictionaries, **settings), kept
-    if dictionaries or settings:
+        named, functions = models_of(models)
+        files = annotations_of(annotations)
+        chosen = load_settings(config, dictionaries=dictionaries, annotations=files, models=named, **settings)
+        return _Prepared(chosen, kept, functions)
+    if dictionaries or settings or not (annotations is None and models is None):
         raise ConfigError("Settings are complete; put names and all else into them, or give a file")
-    return config, kept
+    return _Prepared(config)

@@ -108,6 +108,20 @@ def _no_masked_lm(name: str, lacks: str) -> str:
     )
 
 
+def load_token_classifier(name: str) -> Any:
+    """A model for token classification with its trained head, in float32."""
+    from transformers import AutoModelForTokenClassification
+
+    def load(source: str) -> Any:
+        options = {"dtype": _float32(), "output_loading_info": True}
+        model, info = AutoModelForTokenClassification.from_pretrained(source, **options)
+        if missing := _missing(model, info):
+            raise ValueError(f"no weights for {missing[0]}, so it is no trained token classifier")
+        return model
+
+    return _load(name, "token classifier", load)
+
+
 def load_any_masked_lm(name: str) -> tuple[Any, bool]:
     """A masked language model to train further, and whether its head is fresh: encoders may have none."""
     from transformers import AutoConfig, AutoModelForMaskedLM
@@ -183,7 +197,7 @@ def _float32() -> Any:
 
 def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
     source = resolve(name)
-    _quiet()
+    quiet()
     try:
         return load(source)
     except ModelError:
@@ -204,7 +218,7 @@ def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
         raise ModelError(f"cannot load the {what} of backbone '{name}': {hint}. ({reason[:300]})") from error
 
 
-def _quiet() -> None:
+def quiet() -> None:
     """Only warnings of ours reach the user: loading a backbone is not news."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     from transformers.utils import logging

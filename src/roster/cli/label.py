@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from roster.corpus.io import FORMATS
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from roster.distant.settings import Settings
 
 HELP = """\
-Distant labels: finds the names of dictionaries, patterns and a knowledge base in a corpus. DATASET is a
-folder that `roster train` takes (train.jsonl, types.txt), or a file of any format. The source of each
-label and a report are written beside the labels.
+Distant labels: finds the names of dictionaries, patterns and a knowledge base in a corpus, and takes the
+annotations of others and the predictions of models. DATASET is a folder that `roster train` takes
+(train.jsonl, types.txt), or a file of any format. The source of each label and a report are written beside
+the labels.
 
 Names are matched by words. In which case a name may match is decided for each type, by how the dictionary
 lists its names and how the text writes them: "Apple" the company is not found in "an apple a day", asthma is
@@ -29,7 +31,9 @@ EXAMPLE = """\
 roster label news.txt --dictionary people.tsv places.tsv -o data
   roster label abstracts.txt --dictionary mesh.tsv --gold dev.conll -o data
   roster label news.txt --dictionary people.tsv places.tsv --patch names.patch -o data
-  roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data"""
+  roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data
+  roster label news.txt --dictionary people.tsv --annotations llm=labels.jsonl --least-score 0.5 -o data
+  roster label news.txt --model en_core_web_sm runs/news --types GPE=LOC PERSON=PER -o data"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,6 +91,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BY",
         help="how phrases for the knowledge base are found: rules (default), or a spaCy pipeline",
     )
+    what.add_argument(
+        "--annotations",
+        metavar="[NAME=]FILE",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="the sentences of CORPUS with spans that somebody or something else made, in any format; NAME "
+        "is what the report calls them",
+    )
+    what.add_argument(
+        "--annotations-format",
+        metavar="FORMAT",
+        choices=FORMATS,
+        help="format of the annotations, if not recognised",
+    )
+    what.add_argument(
+        "--model",
+        metavar="[NAME=]MODEL",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="predict on CORPUS with a model folder of ours, a spaCy pipeline, a token classifier of "
+        "transformers or GLiNER (a hub name with its kind: gliner:NAME)",
+    )
+    what.add_argument(
+        "--least-score",
+        metavar="[NAME=]X",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="leave out spans with a lower score: of the source NAME, or of all annotations and models",
+    )
     how = parser.add_argument_group("matching")
     how.add_argument(
         "--config", metavar="FILE", help="TOML file with these options, and policies for each type"
@@ -102,7 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="map types of the dictionary to labels: 'ORG.*=ORG'; an empty label drops a type: 'MISC.film='",
+        help="map types of the sources to labels: 'ORG.*=ORG'; an empty label drops a type: 'MISC.film='",
     )
     how.add_argument(
         "--ambiguous",
@@ -114,6 +150,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--overlap",
         choices=("longest", "squares"),
         help="longest name first (default), or AutoNER's largest sum of squared lengths",
+    )
+    how.add_argument(
+        "--agreement",
+        type=int,
+        metavar="N",
+        help="label only what at least N different sources give the same type (default: 1)",
     )
     data = parser.add_argument_group("input and output")
     data.add_argument(
@@ -161,11 +203,29 @@ def settings_of(args: argparse.Namespace) -> Settings:
         builtin=args.patterns,
         policy=_given(case=args.case),
         labels=labels,
-        conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap),
+        conflicts=_given(ambiguous=args.ambiguous, overlap=args.overlap, agreement=args.agreement),
         candidates=_given(by=args.candidates),
         kb=_given(source=args.kb, classes=args.classes),
         patch=args.patch,
+        annotations=args.annotations,
+        annotations_format=args.annotations_format,
+        models=args.model,
+        least_scores=_least_scores(args.least_score),
     )
+
+
+def _least_scores(given: Sequence[str]) -> dict[str, float]:
+    """By name of a source, "" for all; given as `X` or `NAME=X`."""
+    scores = {}
+    for item in given:
+        name, _, value = item.rpartition("=")
+        try:
+            scores[name] = float(value)
+        except ValueError:
+            raise ConfigError(
+                f"--least-score {item}: expected X or NAME=X, for example 0.5 or llm=0.5"
+            ) from None
+    return scores
 
 
 def run(args: argparse.Namespace) -> int:

@@ -79,18 +79,20 @@ def read(
     labels: Labels | None = None,
     *,
     comments: bool = False,
+    scores: bool = False,
 ) -> Iterator[Sentence]:
     """The sentences of a file or folder, one at a time.
 
     With `scheme`, tags of another scheme are an error (without it, all four are read); `split` selects one
     part of a folder; `labels` selects the label file beside a file of lines (by default `dist`, else `true`,
-    else none; `none` reads neither); `comments` skips the lines of a CoNLL file that begin with `# `.
+    else none; `none` reads neither); `comments` skips the lines of a CoNLL file that begin with `# `;
+    `scores` reads the scores of spans, which JSON lines, Parquet and Arrow can hold.
     """
     path = Path(path)
     if not path.exists():
         raise DataError("no such file", path=path)
     form = FORMATS[_known(format) if format else detect(path)]
-    return form.read(path, Options(_scheme(scheme), split, labels, comments))
+    return form.read(path, Options(_scheme(scheme), split, labels, comments, scores=scores))
 
 
 def write(

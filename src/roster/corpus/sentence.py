@@ -34,7 +34,8 @@ class Sentence:
     relative to the start of the document, and `doc` is the same. `spans` is None if the sentence is not
     labelled, and empty if it is labelled and has no entity. `unknown` are phrases of unknown type, as spans
     without a label: they may be entities or not. `weight` is the number of sentences that
-    it stands for, if it was drawn as part of a sample (`roster review`).
+    it stands for, if it was drawn as part of a sample (`roster review`). `scores` has the score of each span
+    (None for a span without one), if the sentence was read with scores; else it is empty.
 
     >>> s = Sentence.from_words(["Swiss", "Bank", "sets"], [Span(0, 2, "ORG")])
     >>> s.text, s.offsets[1], [s.span_text(x) for x in s.spans]
@@ -48,6 +49,7 @@ class Sentence:
     doc: str = ""
     unknown: tuple[Span, ...] = ()
     weight: float = 1.0
+    scores: tuple[float | None, ...] = ()
 
     @classmethod
     def from_words(cls, words: Sequence[str], spans: Iterable[Span] | None = None, doc: str = "") -> Sentence:
@@ -61,8 +63,8 @@ class Sentence:
         )
 
     def with_spans(self, spans: Iterable[Span] | None, unknown: Iterable[Span] = ()) -> Sentence:
-        """The same words with other spans and other phrases of unknown type."""
-        return replace(self, spans=None if spans is None else tuple(spans), unknown=tuple(unknown))
+        """The same words with other spans, without scores, and other phrases of unknown type."""
+        return replace(self, spans=None if spans is None else tuple(spans), unknown=tuple(unknown), scores=())
 
     def char_span(self, span: Span) -> tuple[int, int]:
         return self.offsets[span.start][0], self.offsets[span.end - 1][1]

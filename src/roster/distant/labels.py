@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from roster.corpus.tags import Scheme
 from roster.distant.labelling.chunk_labeller import Labelled
 from roster.distant.labelling.chunks import Corpus
 from roster.distant.labelling.labeller import Labeller
+from roster.distant.matching.span_mentions import Annotate
 from roster.distant.output.policy_report import labels_by_case
 from roster.distant.output.report import Report, dead_entries
 from roster.distant.output.shards import can_be_joined, write_shards
@@ -31,6 +32,7 @@ class Labels:
         settings: from `load_settings`.
         cache: folder for compiled dictionaries and answers; None keeps nothing.
         workers: number of processes.
+        annotators: what annotates for each of `settings.models`, in their order; each pass asks them again.
         log: called with each line of the log.
 
     Raises:
@@ -44,12 +46,13 @@ class Labels:
         *,
         cache: Path | None = None,
         workers: int = 1,
+        annotators: Sequence[Annotate] = (),
         inputs: Iterable[str | Path] = (),
         log: Callable[[str], None] | None = None,
     ):
         corpus()  # a missing corpus is reported before a dictionary is compiled
         self._corpus, self._workers, self._inputs = corpus, workers, tuple(inputs)
-        self._labeller = Labeller(settings, cache, log=log)
+        self._labeller = Labeller(settings, cache, annotators=annotators, log=log)
         self._labeller.prepare(corpus)
         self.report = Report()
         """Counts of the last pass, complete when it is."""

@@ -8,12 +8,21 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from roster.config import option, read_toml, section
-from roster.distant.compiling.compiler import allow_lists
+from roster.distant.compiling.compiler import ALLOW_LIST, allow_lists
 from roster.distant.compiling.lexicon import Source
 from roster.distant.entries.patch import Patch, read_patch
 from roster.distant.matching.conflicts import Ambiguous, Overlap
 from roster.distant.matching.patterns import Pattern, builtin_patterns, load_patterns
 from roster.distant.policy.policies import Policies
+from roster.distant.span_sources import (
+    Annotations,
+    Model,
+    annotations_in,
+    model_in,
+    parse_annotations,
+    parse_model,
+    with_least_scores,
+)
 from roster.errors import ConfigError, DataError
 
 
@@ -32,6 +41,7 @@ class Conflicts:
         "other labels of the document say",
         choices=get_args(Ambiguous),
     )
+    agreement: int = option(1, "different sources that must claim a type on the same words", low=1)
 
 
 @dataclass(frozen=True)
@@ -64,14 +74,17 @@ class Settings:
     candidates: Candidates = field(default_factory=Candidates)
     kb: KnowledgeBase = field(default_factory=KnowledgeBase)
     patch: Patch = field(default_factory=Patch)
+    annotations: tuple[Annotations, ...] = ()
+    models: tuple[Model, ...] = ()
     file: Path | None = field(default=None, compare=False)
     """The TOML file that they were read from."""
 
     @property
     def inputs(self) -> list[Path]:
-        """The files that are read: the settings, the dictionaries and the patches."""
+        """The files that are read: the settings, dictionaries, patches and annotations."""
         return [*([self.file] if self.file else []), *(source.path for source in self.sources),
-                *(Path(path) for path in self.patch.files)]  # fmt: skip
+                *(Path(path) for path in self.patch.files),
+                *(one.path for one in self.annotations if one.sentences is None)]  # fmt: skip
 
     @property
     def overlap(self) -> Overlap:
@@ -83,10 +96,12 @@ class Settings:
 
     def checked(self) -> Settings:
         added = self.patch.of("add")
-        if not (self.sources or self.patterns or self.kb.source or allow_lists(self.policies) or added):
+        matched = self.sources or self.patterns or self.kb.source or allow_lists(self.policies) or added
+        if not (matched or self.annotations or self.models):
             raise ConfigError(
                 "nothing to label with; give a dictionary (--dictionary names.tsv), patterns "
-                "(--patterns DATE) or a knowledge base (--kb STORE)"
+                "(--patterns DATE), a knowledge base (--kb STORE), annotations (--annotations FILE) or a "
+                "model (--model NAME)"
             )
         names = [source.name for source in self.sources]
         names += [Path(path).name for path in dict.fromkeys(change.path for change in added)]
@@ -96,6 +111,7 @@ class Settings:
                 f"two dictionaries or patches are called {', '.join(sorted(twice))}; labels keep the "
                 "name of the file that they come from, so rename one"
             )
+        self._check_span_sources(names)
         for change in self.patch.changes:
             if change.given_type and self.policies.kind(change.given_type) is None:
                 raise DataError(
@@ -105,6 +121,17 @@ class Settings:
                     line=change.line,
                 )
         return self
+
+    def _check_span_sources(self, others: Sequence[str]) -> None:
+        """Every annotation file and model has a name of its own, which no other source has."""
+        taken = {*others, ALLOW_LIST, self.kb.source, *(pattern.source for pattern in self.patterns)} - {""}
+        for one in (*self.annotations, *self.models):
+            if one.name in taken:
+                raise ConfigError(
+                    f"two sources are called {one.name}; give one another name (NAME=FILE on the command "
+                    "line, or name in a file for --config)"
+                )
+            taken.add(one.name)
 
 
 SECTIONS = (
@@ -118,6 +145,8 @@ SECTIONS = (
     "patterns",
     "builtin",
     "patch",
+    "annotations",
+    "models",
 )
 
 
@@ -135,11 +164,18 @@ def load_settings(
     candidates: Mapping[str, Any] | None = None,
     kb: Mapping[str, Any] | None = None,
     patch: str | Path | Sequence[str | Path] = (),
+    annotations: Sequence[str | Path | Annotations] = (),
+    annotations_format: str | None = None,
+    models: Sequence[str | Path | Model] = (),
+    least_scores: Mapping[str, float] | None = None,
 ) -> Settings:
     """The settings of a TOML file with those given here on top; all are checked.
 
     `patch` is a file with changes of the entries (`entries/patch.py`), or several.
     `in_order` gives the dictionaries falling priorities, so that the first one wins.
+    `annotations` are files, `NAME=FILE` or complete; `models` are `MODEL`, `NAME=MODEL`, either with `KIND:`
+    before the model, or complete (`span_sources.py`). `least_scores` has the least score of each of them by
+    name, that of the name "" for all others.
     """
     tree: dict[str, Any] = {} if file is None else read_toml(Path(file))
     where = "" if file is None else f"{file}: "
@@ -155,6 +191,19 @@ def load_settings(
     own = _tables(tree, "patterns", where)
     if own:
         patterns += load_patterns(own, origin=Path(str(file)).name)
+    files = [annotations_in(table, folder, where) for table in _tables(tree, "annotations", where)]
+    files += [
+        one if isinstance(one, Annotations) else parse_annotations(one, annotations_format)
+        for one in annotations
+    ]
+    loaded = [model_in(table, folder, where) for table in _tables(tree, "models", where)]
+    loaded += [one if isinstance(one, Model) else parse_model(one) for one in models]
+    known = {"", *(one.name for one in (*files, *loaded))}
+    if unknown := sorted(set(least_scores or ()) - known):
+        raise ConfigError(
+            f"a least score is given for {', '.join(unknown)}, which is the name of no annotations and no "
+            f"model; these are {', '.join(sorted(known - {''})) or 'none'}"
+        )
     return Settings(
         Policies.from_tables(
             {**_table(tree, "defaults", where), **(policy or {})},
@@ -172,6 +221,8 @@ def load_settings(
         _patch(
             _table(tree, "patch", where), [patch] if isinstance(patch, str | Path) else patch, folder, where
         ),
+        with_least_scores(files, least_scores or {}),
+        with_least_scores(loaded, least_scores or {}),
         None if file is None else Path(file),
     ).checked()
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roster.api import labelling
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
-from roster.auditing.changes import is_default
+from roster.auditing.changes import changes_of, is_default
 from roster.auditing.evidence import Evidence, Source, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
@@ -366,3 +367,15 @@ def test_notebooks_show_a_short_table() -> None:
     assert "<td>&lt;script&gt;alert(1)&lt;/script&gt; [LOC]</td><td>no name</td>" in html
     assert "&lt;/script&gt; [PER]</td><td>2 times</td>" in html
     assert "<script" not in html
+
+
+def test_annotations_are_a_source_without_a_line(tmp_path: Path) -> None:
+    """`roster label` notes the name of the source and the words, no line; a wrong one can only be denied."""
+    text = [Sentence.from_words(["Maria", "Lund", "left", "Oslo"], [Span(0, 2, "PER")])]
+    labels = labelling.label(text, {"LOC": ["Oslo"]}, annotations={"llm": text})
+    labels.save(tmp_path / "data")
+    found = read_sources(load_dataset(tmp_path / "data"))
+    assert found[0, 0, 2] == (Source("llm", "Maria Lund", 0),)
+    assert found[0, 3, 4][0].line == 1
+    row = {"kind": "entry", "verdict": "wrong", "label": "PER", **found[0, 0, 2][0].as_dict()}
+    assert [str(change) for change in changes_of(row)] == ["deny Maria Lund"]

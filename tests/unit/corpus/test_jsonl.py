@@ -184,3 +184,28 @@ def test_a_wrong_sampling_weight(tmp_path: Path, weight: str) -> None:
     (tmp_path / "a.jsonl").write_text(f'{{"text": "Ada", "sampling_weight": {weight}}}\n')
     with pytest.raises(DataError, match=r"line 1: expected sampling_weight to be a number above 0"):
         list(read(tmp_path / "a.jsonl"))
+
+
+def scored(path: Path, *spans: Any, **record: Any) -> list[tuple[float | None, ...]]:
+    file = put(path / "scores.jsonl", {"text": TEXT, "spans": list(spans), **record})
+    return [sentence.scores for sentence in read(file, scores=True)]
+
+
+def test_scores_of_spans(tmp_path: Path) -> None:
+    """In the order of the spans, None where there is none; of equal spans the highest counts."""
+    ada = {"start": 0, "end": 12, "label": "PER"}
+    pen, broke = {"start": 15, "end": 19, "label": "X"}, {"start": 22, "end": 27, "label": "X"}
+    assert scored(tmp_path, {**pen, "score": 1}, ada, {**broke, "score": 0.25}) == [(None, 1.0), (0.25,)]
+    assert scored(tmp_path, {**ada, "score": 0.5}, {**ada, "end": 13 - 1, "score": 0.7}) == [(0.7, 0.7), ()]
+    assert scored(tmp_path, {**pen, "score": 0.5}, sampling_weight=2.0)[0] == (0.5,)
+    assert scored(tmp_path, [0, 12, "PER"])[0] == (None,)
+    file = put(tmp_path / "a.jsonl", {"text": TEXT, "spans": [{**ada, "score": "high"}]})
+    first = next(read(file))
+    assert (first.scores, first.with_spans(()).scores) == ((), ())
+
+
+@pytest.mark.parametrize("score", ["NaN", "Infinity", '"high"', "true"])
+def test_scores_that_are_no_numbers(tmp_path: Path, score: str) -> None:
+    line = f'{{"text": "Ada", "entities": [{{"start": 0, "end": 3, "label": "PER", "score": {score}}}]}}'
+    with pytest.raises(DataError, match=r"a\.jsonl, line 2: entities\[0\]: expected score to be a finite"):
+        list(read(put(tmp_path / "a.jsonl", {"text": "Ada"}, line), scores=True))

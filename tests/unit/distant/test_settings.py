@@ -291,8 +291,8 @@ def test_what_is_given_is_checked_too(given: dict[str, Any], says: str) -> None:
 
 
 def test_every_section_is_known_to_the_file_above() -> None:
-    """A new section needs a place in the tests above."""
+    """A new section needs a place in the tests above (annotations and models: test_span_sources.py)."""
     assert set(SECTIONS) == {
         "defaults", "types", "labels", "conflicts", "candidates", "kb", "dictionaries", "patterns", "builtin",
-        "patch",
+        "patch", "annotations", "models",
     }  # fmt: skip

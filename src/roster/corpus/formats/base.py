@@ -29,6 +29,8 @@ class Options:
     comments: bool = False
     first: int = 1
     """The number of the first sentence to write, for messages; more than 1 for a part of a corpus."""
+    scores: bool = False
+    """Whether to read the scores of spans into `Sentence.scores`, from formats that can hold them."""
 
 
 @dataclass(frozen=True)

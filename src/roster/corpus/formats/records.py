@@ -3,7 +3,7 @@
 Two kinds are read: `text` with character `spans` (also as Doccano, Prodigy and spaCy name them), which
 is split into sentences here, and `tokens` with `tags` or `ner_tags`, which is one sentence. `unknown`
 beside `spans` are phrases of unknown type: spans without a label. `sampling_weight`
-is how many sentences each of the record stands for.
+is how many sentences each of the record stands for. A span may have a `score`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 from roster.corpus.formats.base import Options, decode
 from roster.corpus.sentence import Sentence
-from roster.corpus.tokenizer import CharSpan, at_borders, locate, split
+from roster.corpus.tokenizer import CharSpan, at_borders, locate, split, trimmed
 from roster.errors import DataError
 
 T = TypeVar("T")
@@ -26,6 +26,7 @@ SPANS = ("spans", "label", "labels", "entities")
 TAGS = ("tags", "ner_tags")
 UNKNOWN = "unknown"
 WEIGHT = "sampling_weight"
+SCORE = "score"
 
 
 def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
@@ -103,8 +104,10 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     unknown = _unknown(record)
     if chars is not None and unknown:
         # They are located like spans, so that no word or sentence boundary is inside one.
-        return [_apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)]
-    return _sentences(record, text, tokens, chars, options)
+        sentences = [_apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)]
+    else:
+        sentences = _sentences(record, text, tokens, chars, options)
+    return _scored(record, text, sentences) if options.scores and chars else sentences
 
 
 def _sentences(
@@ -124,6 +127,24 @@ def _apart(sentence: Sentence) -> Sentence:
     """Spans without a label are phrases of unknown type."""
     spans = sentence.spans or ()
     return sentence.with_spans([x for x in spans if x.label], [x for x in spans if not x.label])
+
+
+def _scored(record: Mapping[str, Any], text: str, sentences: Iterable[Sentence]) -> list[Sentence]:
+    """The sentences of a record with the scores of their spans; of equal spans the highest score counts."""
+    scores: dict[CharSpan, float] = {}
+    for where, item in _items(record) or ():
+        if not isinstance(item, Mapping) or item.get(SCORE) is None:
+            continue
+        score = item[SCORE]
+        if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
+            raise ValueError(f"{where}: expected {SCORE} to be a finite number, found {_kind(score)}")
+        start, end, label = _span(item, where)
+        key = (*trimmed(text, start, end), label)
+        scores[key] = max(float(score), scores.get(key, -inf))
+    return [
+        replace(s, scores=tuple(scores.get((*s.char_span(x), x.label)) for x in s.spans or ()))
+        for s in sentences
+    ]
 
 
 def _doc(record: Mapping[str, Any]) -> str:
@@ -166,6 +187,12 @@ def _find(words: Sequence[str], text: str) -> list[tuple[int, int]] | None:
 
 def char_spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
     """The labelled spans of a record, None if it has no such field. Raises ValueError for broken ones."""
+    found = _items(record)
+    return None if found is None else [_span(item, where) for where, item in found]
+
+
+def _items(record: Mapping[str, Any]) -> list[tuple[str, Any]] | None:
+    """The place and the content of every span of a record; None where it has no list of spans."""
     key = next((key for key in SPANS if record.get(key) is not None), None)
     if key is None:
         return None
@@ -174,7 +201,7 @@ def char_spans(record: Mapping[str, Any]) -> list[CharSpan] | None:
         items = [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
     if not isinstance(items, list | tuple):
         raise ValueError(f"expected {key} to be a list, found {_kind(items)}")
-    return [_span(item, f"{key}[{i}]") for i, item in enumerate(items)]
+    return [(f"{key}[{i}]", item) for i, item in enumerate(items)]
 
 
 def _unknown(record: Mapping[str, Any]) -> list[CharSpan]:

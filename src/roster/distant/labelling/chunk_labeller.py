@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from roster.corpus.sentence import Sentence, Span
-from roster.distant.labelling.chunks import Chunk, sentences_of
+from roster.distant.labelling.chunks import Task, sentences_of
 from roster.distant.labelling.kb_matcher import KbMatcher
 from roster.distant.matching.conflicts import Ambiguous, Overlap, Resolved, resolve_document
 from roster.distant.matching.denied import Denied
@@ -37,10 +37,11 @@ class ChunkLabeller:
     denied: Denied | None = None
     overlap: Overlap = "longest"
     ambiguous: Ambiguous = "drop"
+    agreement: int = 1
 
-    def labels(self, chunk: Chunk) -> tuple[list[Labels], RefusedMatches]:
+    def labels(self, task: Task) -> tuple[list[Labels], RefusedMatches]:
         """The labels of each sentence, and counts of the matches that became none."""
-        sentences = list(sentences_of(chunk))
+        sentences = list(sentences_of(task.chunk))
         refused = RefusedMatches()
         words = [sentence.words for sentence in sentences]
         mentions = self.dictionaries.mentions(words, refused)
@@ -50,24 +51,29 @@ class ChunkLabeller:
         if self.kb is not None:
             for of_sentence, more in zip(mentions, self.kb.mentions(sentences), strict=True):
                 of_sentence += more
+        if task.mentions:
+            for of_sentence, found in zip(mentions, task.mentions, strict=True):
+                of_sentence += found
         if self.denied is not None:
             mentions, counts = self.denied.remove(words, mentions)
             refused.denied.update(counts)
         resolved: list[Resolved] = []
         at = 0
-        for document in chunk:
+        for document in task.chunk:
             end = at + len(document)
             pairs = list(zip(words[at:end], mentions[at:end], strict=True))
-            resolved += resolve_document(pairs, overlap=self.overlap, ambiguous=self.ambiguous)
+            resolved += resolve_document(
+                pairs, overlap=self.overlap, ambiguous=self.ambiguous, agreement=self.agreement
+            )
             at = end
         refused.count_dropped(words, resolved)
         return [tuple(one.labels) for one in resolved], refused
 
-    def label(self, chunk: Chunk, refused: RefusedMatches) -> Iterator[Labelled]:
+    def label(self, task: Task, refused: RefusedMatches) -> Iterator[Labelled]:
         """The sentences of a chunk with their labels; matches that became none are counted in `refused`."""
-        labels, of_chunk = self.labels(chunk)
+        labels, of_chunk = self.labels(task)
         refused.add(of_chunk)
-        return with_labels(chunk, labels)
+        return with_labels(task.chunk, labels)
 
 
 def with_labels(chunk: Iterable[Sequence[Sentence]], labels: Iterable[Labels]) -> Iterator[Labelled]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from roster.corpus.formats.records import documents
 from roster.corpus.sentence import Sentence
+from roster.distant.matching.mention import Mention
 
 Corpus = Callable[[], Iterable[Sentence]]
 """Gives the sentences from the first one each time: they are read once to count and once to label."""
@@ -14,6 +16,15 @@ Chunk = list[list[Sentence]]
 """Documents, each a list of its sentences."""
 
 CHUNK_WORDS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk to be labelled, and the mentions in it that no matcher has to find."""
+
+    chunk: Chunk
+    mentions: tuple[tuple[Mention, ...], ...] = ()
+    """The mentions of each sentence from annotations and models; empty without such sources."""
 
 
 def chunks(sentences: Iterable[Sentence]) -> Iterator[Chunk]:

@@ -3,39 +3,49 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from roster.corpus.sentence import Sentence
 from roster.distant.compiling.cache import load_lexicons
 from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled, with_labels
-from roster.distant.labelling.chunks import Chunk, Corpus, chunks
+from roster.distant.labelling.chunks import Chunk, Corpus, Task, chunks
 from roster.distant.labelling.first_pass import FirstPass
 from roster.distant.labelling.kb_matcher import CandidateNames
 from roster.distant.labelling.process_pool import ProcessPool
+from roster.distant.labelling.span_sources import SpanSources
 from roster.distant.matching.denied import Denied
 from roster.distant.matching.dictionary_matcher import DictionaryMatcher
 from roster.distant.matching.patterns import PatternMatcher
 from roster.distant.matching.refused_matches import RefusedMatches
+from roster.distant.matching.span_mentions import Annotate
 from roster.distant.policy.decision import Decision
 from roster.distant.settings import Settings
 from roster.progress import bar
 
 
 class Labeller:
-    """Labels one corpus by dictionaries, patterns and a knowledge base: `prepare`, then `label`.
+    """Labels one corpus by all sources of the settings: `prepare`, then `label`.
 
     Args:
         settings: sources, policies and rules for conflicts.
         cache: folder for compiled dictionaries and answers; None keeps nothing.
+        annotators: what annotates for each of `settings.models`, in their order.
         log: called with each line of the log.
     """
 
     def __init__(
-        self, settings: Settings, cache: Path | None = None, *, log: Callable[[str], None] | None = None
+        self,
+        settings: Settings,
+        cache: Path | None = None,
+        *,
+        annotators: Sequence[Annotate] = (),
+        log: Callable[[str], None] | None = None,
     ):
         self.settings = settings
+        self.span_sources = SpanSources(settings, annotators)
+        """Annotations and models, with the counts of the last pass."""
         self.lexicons = load_lexicons(
             settings.sources, settings.policies, cache, patch=settings.patch, log=log
         )
@@ -53,6 +63,7 @@ class Labeller:
             denied=Denied(denied) if (denied := [c.name for c in settings.patch.of("deny")]) else None,
             overlap=settings.overlap,
             ambiguous=settings.ambiguous,
+            agreement=settings.conflicts.agreement,
         )
         """What labels a chunk; complete after `prepare`."""
         self._cache, self._log = cache, log
@@ -92,15 +103,23 @@ class Labeller:
         """
         waiting: deque[Chunk] = deque()  # sent to worker processes, which send only the labels back
 
-        def remembered() -> Iterator[Chunk]:
-            for chunk in chunks(corpus() if callable(corpus) else corpus):
-                waiting.append(chunk)
-                yield chunk
+        def remembered() -> Iterator[Task]:
+            for task in self.tasks(corpus() if callable(corpus) else corpus):
+                waiting.append(task.chunk)
+                yield task
 
-        with ProcessPool(self.chunk_labeller.labels, workers) as pool:
+        with ProcessPool(self.chunk_labeller.labels, workers, at_once=bool(self.span_sources)) as pool:
             for labels, refused in pool.map(remembered()):
                 self.refused_matches.add(refused)
                 yield from with_labels(waiting.popleft(), labels)
+
+    def tasks(self, sentences: Iterable[Sentence]) -> Iterator[Task]:
+        """The sentences in chunks, as worker processes get them.
+
+        Raises:
+            DataError: for annotations that cannot be read, or that do not correspond to the corpus.
+        """
+        return self.span_sources.tasks(chunks(sentences))
 
     def of_dictionaries(self, case: str | None = None) -> ChunkLabeller:
         """The same without patterns and knowledge base, with one case policy for all types if given."""
@@ -109,4 +128,4 @@ class Labeller:
             policies = self.settings.policies
             others = {kind: replace(policies.of(kind), case=case) for kind in self.decisions}
             matcher = DictionaryMatcher(self.lexicons, policies.with_decided(others), matcher.common)
-        return replace(self.chunk_labeller, dictionaries=matcher, patterns=None, kb=None)
+        return replace(self.chunk_labeller, dictionaries=matcher, patterns=None, kb=None, agreement=1)

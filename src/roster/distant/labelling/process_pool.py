@@ -51,6 +51,8 @@ class ProcessPool(Generic[T, R]):
     Args:
         work: the function; the same result is expected in every process.
         size: number of processes; with 1, everything happens in this process.
+        at_once: start all processes before the first item is made, for items that are made by threads or by a
+            model: a process that is forked later has the state of both, and cannot use it.
         start_method: `fork` or `spawn`; by default `fork` on Linux and `spawn` elsewhere.
 
     >>> with ProcessPool(str.upper, 2) as pool:
@@ -58,8 +60,10 @@ class ProcessPool(Generic[T, R]):
     ['A', 'B', 'C']
     """
 
-    def __init__(self, work: Callable[[T], R], size: int, *, start_method: str | None = None):
-        self._work, self._size = work, size
+    def __init__(
+        self, work: Callable[[T], R], size: int, *, at_once: bool = False, start_method: str | None = None
+    ):
+        self._work, self._size, self._at_once = work, size, at_once
         self._context: Any = multiprocessing.get_context(start_method or START_METHOD)
         self._workers: list[tuple[BaseProcess, Connection]] = []
 
@@ -82,6 +86,9 @@ class ProcessPool(Generic[T, R]):
             Exception: what `work` raised in a worker process, and what reading the items raised. The error
                 that comes first in the order of the items is raised, as with a single process.
         """
+        if self._at_once and self._size > 1:
+            for _ in range(self._size):
+                self._start()
         pairs = _until_error(items)
         head = list(islice(pairs, 2))
         if self._size <= 1 or len(head) < 2 or head[1][1] is not None:
@@ -96,7 +103,7 @@ class ProcessPool(Generic[T, R]):
             if error is not None:
                 failure = error
                 break
-            if number < self._size:
+            if number == len(self._workers) < self._size:
                 self._start()
             # A worker gets an item only when its last result was received: nobody sends to one who sends.
             done = [self._receive(pending.popleft())] if len(pending) == self._size else []

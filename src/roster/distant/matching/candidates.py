@@ -10,13 +10,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from roster.corpus.sentence import Sentence
 from roster.distant.matching.candidate_rules import ENGLISH_CANDIDATES, CandidateRules, word_set
-from roster.errors import ConfigError, RosterError
+from roster.distant.matching.spacy_pipeline import check_words, load_pipeline, spaces_after, unusable
+from roster.errors import ConfigError
 
 Candidate = tuple[int, int]
 """First word and the word after the last."""
@@ -87,15 +87,11 @@ def spacy_candidates(
     `function_words` are not used: the tags are more reliable.
     """
     nlp, Doc = _tagger(pipeline)
-    docs = ((Doc(nlp.vocab, words=s.words, spaces=_spaces(s)), len(s)) for s in sentences)
+    docs = ((Doc(nlp.vocab, words=s.words, spaces=spaces_after(s)), len(s)) for s in sentences)
 
     def tagged() -> Iterator[list[Candidate]]:
         for doc, length in nlp.pipe(docs, as_tuples=True, batch_size=batch_size):
-            if len(doc) != length:
-                raise ConfigError(
-                    f"the spaCy pipeline {str(pipeline)!r} joins or splits words: "
-                    f"take out the component that does ({', '.join(nlp.pipe_names)})"
-                )
+            check_words(pipeline, nlp, doc, length)
             yield _runs("".join(_tagged_code(token, rules) for token in doc), nested=nested)
 
     return tagged()
@@ -208,35 +204,18 @@ def _has_letter(word: str) -> bool:
     return any(map(str.isalpha, word))
 
 
-def _spaces(sentence: Sentence) -> list[bool]:
-    """For each word whether anything stands between it and the next."""
-    spaces = [end < start for (_, end), (start, _) in pairwise(sentence.offsets)]
-    return [*spaces, False] if sentence.words else []
-
-
 @lru_cache(maxsize=2)
 def _tagger(pipeline: str | Path) -> tuple[Any, Any]:
     """The pipeline, ready to tag and with no component that is not needed for it, and spaCy's `Doc`.
 
     Loading one takes a second or more, and a corpus is labelled chunk by chunk.
     """
+    nlp, Doc = load_pipeline(pipeline, "finding proper nouns")
     try:
-        import spacy
-        from spacy.tokens import Doc
-    except ImportError as error:
-        raise RosterError('finding proper nouns needs spaCy: pip install "roster-ner[spacy]"') from error
-    try:
-        nlp = spacy.load(pipeline)
         nlp.select_pipes(disable=_unneeded(nlp))
         sample = nlp(Doc(nlp.vocab, words=["Ada", "sleeps"]))
     except (OSError, ValueError, ImportError) as error:
-        if not Path(pipeline).exists() and isinstance(error, OSError):
-            raise ConfigError(
-                f"no spaCy pipeline {str(pipeline)!r}: install it (python -m spacy download {pipeline}), "
-                "or give the folder of a pipeline"
-            ) from error
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"the spaCy pipeline {str(pipeline)!r} cannot be used: {reason}") from error
+        raise unusable(pipeline, error) from error
     labels = {label for name in nlp.pipe_names for label in nlp.pipe_labels.get(name, ())}
     if not sample.has_annotation("POS") and not labels & PENN_PROPER_NOUNS:
         raise ConfigError(

@@ -32,7 +32,10 @@ The rules, in the order in which they are applied. None of them looks at the ord
 
    A span that gets no label still keeps the spans that it beat from being taken.
 
-4. **Phrases of unknown type** (an empty `Mention.label`) take part in 1 and 2 as any other. On a span that
+4. **Agreement.** A type that fewer than `agreement` different sources claim on the span, at any priority, is
+   no label. The span still keeps those that it beat from being taken.
+
+5. **Phrases of unknown type** (an empty `Mention.label`) take part in 1 and 2 as any other. On a span that
    also has a claim with a type they do not count in 3. A span with nothing else becomes a label without
    types.
 
@@ -76,6 +79,8 @@ class Reason(StrEnum):
     """Several types have equally many votes, and nothing decides between them."""
     FIRST = "first"
     """Equally many votes; another type comes first in alphabetical order."""
+    AGREEMENT = "agreement"
+    """Fewer sources claim the decided type than are required."""
     DOCUMENT = "document"
     """Equally many votes; the labels of the document favour another type."""
 
@@ -144,8 +149,11 @@ def resolve_document(
     *,
     overlap: Overlap = "longest",
     ambiguous: Ambiguous = "drop",
+    agreement: int = 1,
 ) -> list[Resolved]:
     """The labels of the sentences of one document, given as their words and mentions.
+
+    `agreement` is the number of sources that must claim a type on the same words (rule 4).
 
     >>> person = Mention(0, 1, "PER", "PER", "people", "Lund")
     >>> town = Mention(0, 1, "LOC", "LOC", "towns", "Lund")
@@ -177,10 +185,15 @@ def resolve_document(
                     types, reason = tied[:1], Reason.FIRST
                 elif ambiguous == "drop":
                     types = ()
-            if types or not tied:
-                labels.append(_label(claims, types))
+            agreed = types if agreement == 1 else tuple(t for t in types if _sources(claims, t) >= agreement)
+            if agreed or not tied:
+                labels.append(_label(claims, agreed))
             if len(claims) > 1:
                 dropped += _losers(claims, types, tied, reason)
+            if agreed != types:
+                dropped += [
+                    (c, Reason.AGREEMENT) for c in claims if c.label in types and c.label not in agreed
+                ]
         if len(dropped) > 1:
             dropped.sort(key=lambda pair: _reading_order(pair[0]))
         results.append(Resolved(labels, dropped))
@@ -268,6 +281,11 @@ def _label(claims: Claims, types: tuple[str, ...]) -> Label:
         return Label(start, end, types, (claims[0],))
     evidence = [c for c in claims if c.label in types] if types else claims
     return Label(start, end, types, tuple(sorted(evidence, key=lambda c: (-c.priority, _reading_order(c)))))
+
+
+def _sources(claims: Claims, label: str) -> int:
+    """The number of different sources that claim a type."""
+    return len({c.source for c in claims if c.label == label})
 
 
 def _losers(

@@ -11,9 +11,10 @@ class Mention:
 
     `label` is the entity type, empty for a phrase of unknown type (AutoNER's full dictionary). `kind` is
     the type as the source writes it (`ORG.company` where the label is `ORG`). `source` is the name of a
-    dictionary, pattern set or knowledge base; `entry` what matched there: a surface, the name of a pattern,
-    an item; `line` the line of the entry in its file, 0 where there is none. `name` is the name of an item,
-    empty where `entry` can be read by people.
+    dictionary, pattern set, knowledge base, file of annotations or model; `entry` what matched there: a
+    surface, the name of a pattern, an item, the words of an annotation; `line` the line of the entry in its
+    file, 0 where there is none. `name` is the name of an item, empty where `entry` can be read by people.
+    `score` is that of an annotation or a prediction, None where it has none.
     """
 
     start: int
@@ -25,6 +26,7 @@ class Mention:
     line: int = 0
     priority: int = 0
     name: str = ""
+    score: float | None = None
 
     @property
     def shown(self) -> str:

@@ -96,7 +96,7 @@ def _patched(labeller: Labeller) -> tuple[int, ...]:
 def _new_types(labeller: Labeller) -> list[str]:
     """A warning for each type that all its entries have from the patch: it may be a mistyped one."""
     settings, changes = labeller.settings, labeller.settings.patch.of("add", "retype")
-    if not (settings.sources or settings.patterns or settings.kb.source):
+    if not (settings.sources or settings.patterns or settings.kb.source or labeller.span_sources):
         return []
     counts, _ = _counts(labeller)
     from_patch: Counter[str] = Counter()
@@ -109,6 +109,7 @@ def _new_types(labeller: Labeller) -> list[str]:
             of_type[settings.policies.label(kind) or ""] += count
     others = {pattern.label for pattern in settings.patterns}
     others |= {settings.policies.label(kind) or "" for kind in labeller.kb_types}
+    others |= labeller.span_sources.labels
     first = {change.given_type: change for change in reversed(changes)}
     return [
         f"{first[name].file}, line {first[name].line}: no other source has the type {name}; if it is "

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from roster.distant.labelling.chunks import Task
 from roster.distant.labelling.labeller import Labeller
 from roster.distant.matching.refused_matches import PART, RefusedMatches
 from roster.distant.policy.decision import Decision
@@ -90,7 +91,7 @@ def labels_by_case(labeller: Labeller) -> dict[str, Any]:
     for name in (DECIDED, *others) if documents else ():
         found: Counter[str] = Counter()
         for one in labeller.of_dictionaries(None if name == DECIDED else name).label(
-            documents, RefusedMatches()
+            Task(documents), RefusedMatches()
         ):
             found.update(",".join(label.types) for label in one.labels if label.types)
         counts[name] = dict(sorted(found.items()))
@@ -118,6 +119,7 @@ def _unused_labels(labeller: Labeller) -> list[str]:
     """One warning for each label that was given for a type (`--types`, [labels]) that no source has."""
     kinds = {kind for lexicon in labeller.lexicons for kind in lexicon.kinds if kind}
     kinds.update(labeller.kb_types)
+    kinds.update(kind for counts in labeller.span_sources.counts.values() for kind in counts.kinds if kind)
     of_patterns = {pattern.label for pattern in labeller.settings.patterns}
     listed = sorted(kinds)
     shown = ", ".join(listed[:MOST_TYPES_SHOWN]) + (", ..." if len(listed) > MOST_TYPES_SHOWN else "")
@@ -130,7 +132,7 @@ def _unused_labels(labeller: Labeller) -> list[str]:
                 "patterns have the label that the pattern gives ([builtin] labels in a file for --config)"
             )
         else:
-            way_out = f"the types are {shown}" if shown else "no dictionary or knowledge base has types"
+            way_out = f"the types are {shown}" if shown else "no source has types"
         messages.append(f"{name}={label} has no effect: no entry has a type that matches {name}; {way_out}")
     return messages
 

@@ -21,6 +21,7 @@ from roster.distant.output.policy_report import (
     refused_totals,
     warnings,
 )
+from roster.distant.output.span_report import span_lines, span_warnings, spans_as_data
 from roster.pages.inline import table
 from roster.scores import Evaluation
 
@@ -33,6 +34,7 @@ WHY = {
     "votes": "more sources have another type",
     "ambiguous": "several types, nothing decides",
     "first": "several types, another comes first",
+    "agreement": "fewer sources agree on the type than are required",
     "document": "several types, the labels of the document favour another",
 }
 
@@ -112,6 +114,9 @@ class Report:
                 for (name, types), count in _most(refused.ambiguous, KEPT)
             ],
         }
+        if labeller.span_sources:
+            self.facts["span_sources"] = spans_as_data(labeller, self.sources)
+            self.facts["warnings"] += span_warnings(labeller)
         if labeller.settings.patch:
             self.facts["patch"] = patch_as_data(labeller)
             self.facts["warnings"] += patch_warnings(labeller, self.facts["patch"])
@@ -153,6 +158,8 @@ class Report:
         ]
         if self.unknown:
             lines += ["", f"{self.unknown:,} phrases of unknown type (neither an entity nor clearly none)"]
+        if "span_sources" in self.facts:
+            lines += span_lines(self.facts["span_sources"])
         if "patch" in self.facts:
             lines += patch_lines(self.facts["patch"])
         lines += decision_lines(self.facts.get("decisions", {}))
@@ -224,6 +231,7 @@ def provenance(number: int, labelled: Labelled) -> list[dict[str, Any]]:
                     "kind": m.kind,
                     **({"line": m.line} if m.line else {}),
                     **({"priority": m.priority} if m.priority else {}),
+                    **({} if m.score is None else {"score": m.score}),
                 }
                 for m in label.evidence
             ],

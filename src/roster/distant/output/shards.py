@@ -19,7 +19,7 @@ from roster.corpus.formats.textfile import BOM
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.tags import Scheme
 from roster.distant.labelling.chunk_labeller import ChunkLabeller, Labelled
-from roster.distant.labelling.chunks import Chunk, Corpus, chunks, sentences_of
+from roster.distant.labelling.chunks import Chunk, Corpus, Task, sentences_of
 from roster.distant.labelling.labeller import Labeller
 from roster.distant.labelling.process_pool import ProcessPool
 from roster.distant.matching.refused_matches import RefusedMatches
@@ -55,14 +55,14 @@ class ShardWriter:
     sources: bool
     scored: bool
 
-    def __call__(self, numbered: tuple[int, Chunk]) -> Shard:
+    def __call__(self, numbered: tuple[int, Task]) -> Shard:
         """The shard of a chunk, given with the number of its first sentence."""
-        first, chunk = numbered
+        first, task = numbered
         report, refused = Report(), RefusedMatches()
         spans: list[tuple[Span, ...]] = []
         with tempfile.TemporaryDirectory(prefix="roster-") as folder:
             here = Target(Path(folder) / self.target.file.name, self.target.format)
-            labelled: Iterable[Labelled] = report.follow(self.labeller.label(chunk, refused))
+            labelled: Iterable[Labelled] = report.follow(self.labeller.label(task, refused))
             if self.scored:
                 labelled = list(labelled)
                 spans = [one.sentence.spans or () for one in labelled]
@@ -132,13 +132,13 @@ def write_shards(
     writer = ShardWriter(labeller.chunk_labeller, target, scheme, sources, gold is not None)
     waiting: deque[Chunk] = deque()  # chunks to be scored when their labels come back
 
-    def numbered() -> Iterator[tuple[int, Chunk]]:
+    def numbered() -> Iterator[tuple[int, Task]]:
         number = 0
-        for chunk in chunks(corpus()):
+        for task in labeller.tasks(corpus()):
             if gold is not None:
-                waiting.append(chunk)
-            yield number, chunk
-            number += sum(map(len, chunk))
+                waiting.append(task.chunk)
+            yield number, task
+            number += sum(map(len, task.chunk))
 
     def written(shards: Iterable[Shard]) -> Iterator[Sentence]:
         """Appends the shards to the files; gives the labelled sentences if they are to be scored."""
@@ -156,7 +156,9 @@ def write_shards(
     with ExitStack() as stack:
         files = [stack.enter_context(atomic(path, "wb")) for path in writer.outputs(target)]
         progress = stack.enter_context(bar(description="label", unit="sentence"))
-        shards = stack.enter_context(ProcessPool(writer, workers)).map(numbered())
+        shards = stack.enter_context(ProcessPool(writer, workers, at_once=bool(labeller.span_sources))).map(
+            numbered()
+        )
         if gold is None:
             deque(written(shards), maxlen=0)
         else:

@@ -442,3 +442,43 @@ def test_unknown_rules_are_named_with_the_known_ones() -> None:
         resolve_document([(["a"], [])], overlap="widest")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="ambiguous = 'any': expected one of drop, all, first, document"):
         resolve_document([], ambiguous="any")  # type: ignore[arg-type]
+
+
+# Agreement
+
+
+def agreed(number: int, *claims: tuple[int, int, str, str, int], **options: Any) -> Resolved:
+    """The claims are start, end, label, source and priority."""
+    found = [Mention(a, b, label, label, source, "x", priority=p) for a, b, label, source, p in claims]
+    (one,) = resolve_document([(("a", "b", "c"), found)], agreement=number, **options)
+    return one
+
+
+def test_a_type_needs_as_many_sources_as_are_asked_for() -> None:
+    """Two entries of one source are one source; a claim of lower priority counts as well."""
+    alone = agreed(2, (0, 1, "PER", "a", 0), (0, 1, "PER", "a", 0))
+    assert alone.labels == []
+    assert [reason for _, reason in alone.dropped] == [Reason.AGREEMENT] * 2
+    both = agreed(2, (0, 1, "PER", "a", 1), (0, 1, "PER", "b", 0))
+    assert [label.types for label in both.labels] == [("PER",)]
+    assert agreed(3, (0, 1, "PER", "a", 1), (0, 1, "PER", "b", 0)).labels == []
+    assert [x.types for x in agreed(1, (0, 1, "PER", "a", 0)).labels] == [("PER",)]
+
+
+def test_agreement_comes_after_overlap_and_type() -> None:
+    """A longer span without agreement keeps its words; a type with it loses against a higher priority."""
+    long = agreed(2, (0, 2, "ORG", "a", 0), (0, 1, "LOC", "a", 0), (0, 1, "LOC", "b", 0))
+    assert long.labels == []
+    assert sorted(reason for _, reason in long.dropped) == ["agreement", "overlap", "overlap"]
+    first = agreed(2, (0, 1, "ORG", "a", 1), (0, 1, "LOC", "b", 0), (0, 1, "LOC", "c", 0))
+    assert first.labels == []
+    assert sorted(reason for _, reason in first.dropped) == ["agreement", "priority", "priority"]
+
+
+def test_agreement_leaves_phrases_of_unknown_type_and_ambiguous_names() -> None:
+    assert [x.types for x in agreed(2, (0, 1, "", "a", 0)).labels] == [()]
+    claims = [(0, 1, kind, source, 0) for kind in ("LOC", "ORG") for source in "ab"]
+    assert [x.types for x in agreed(2, *claims, ambiguous="all").labels] == [("LOC", "ORG")]
+    assert [reason for _, reason in agreed(2, *claims).dropped] == [Reason.AMBIGUOUS] * 4
+    three = agreed(2, *claims, (0, 1, "PER", "a", 0), ambiguous="all")
+    assert [x.types for x in three.labels] == [("LOC", "ORG")]
