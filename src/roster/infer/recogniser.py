@@ -24,7 +24,7 @@ from roster.infer.logits import probabilities
 from roster.model.decoding import decode
 from roster.model.folder import inner_model
 from roster.model.hub import local_folder
-from roster.model.plan import plan
+from roster.model.plan import plan_for
 from roster.pages.inline import marked
 
 CHUNK_WORDS = 8192
@@ -218,7 +218,7 @@ class Recogniser:
 
     def _begin(self, sentences: list[Sentence], pool: Executor) -> _Begun:
         encoded = self.engine.encoder.encode([s.words for s in sentences])
-        batches = plan(encoded.lengths, self.engine.tokens)
+        batches = plan_for(encoded.lengths, self.engine.tokens, self.engine.workers)
         return _Begun(
             sentences, encoded, [(rows, pool.submit(self._read, encoded, rows)) for rows in batches]
         )
