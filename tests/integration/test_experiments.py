@@ -124,6 +124,22 @@ def test_each_training_is_made_once(results: Path, data: Path, options: list[str
     assert results.read_bytes() == before
 
 
+def test_a_point_with_other_derived_values_is_trained_again(
+    results: Path, data: Path, options: list[str], roster: Any, tmp_path: Path
+) -> None:
+    """As if a rule had changed since: the stored point has another value."""
+    path = tmp_path / "r.jsonl"
+    records = [json.loads(line) for line in results.read_text().splitlines()]
+    old = next(r for r in records if r["kind"] == "point" and r["asked"]["method"] == "fine-tune")
+    old["effective"]["backbone.max_length"] += 8
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    done = roster(
+        "benchmark", "main", data, *options, "--methods", "fine-tune", "--seeds", "1", "2", "-o", path
+    )
+    assert done.code == 0, done.err
+    assert "1 points trained, 1 were in" in done.err
+
+
 def test_what_is_kept_of_a_point(results: Path) -> None:
     full = next(one for one in points(results) if one["asked"]["method"] == "roster")
     assert list(full["stages"]) == ["member-0", "member-1", "mean-of-members", "ensemble", "self-training"]

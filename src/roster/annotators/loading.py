@@ -16,7 +16,7 @@ MARKS = {
     "meta.json": "spacy",
     "config.json": "transformers",
 }
-"""Files that tell the kind of a folder; the first that is there does."""
+"""Files by which the kind of a folder is recognised; the first one that exists decides."""
 
 
 def load_annotator(model: Model, labels: Mapping[str, str]) -> Annotate:

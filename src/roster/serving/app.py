@@ -44,7 +44,7 @@ ERRORS = {
     415: "The body is not JSON.",
     422: "A field is wrong, unknown or missing.",
     500: "An error of the service.",
-    503: "Too much is under way, or the service is stopping; Retry-After tells when to try again.",
+    503: "Too much is under way, or the service is stopping; try again after the seconds in Retry-After.",
 }
 
 
@@ -269,7 +269,7 @@ def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _document(app: FastAPI, tokens: Tokens) -> dict[str, Any]:
-    """The OpenAPI document; with tokens, it says which paths need one."""
+    """The OpenAPI document; with tokens, the paths that need one are marked."""
     document = get_openapi(
         title=app.title, version=app.version, description=app.description, routes=app.routes
     )

@@ -1,4 +1,4 @@
-"""Gathers the texts of concurrent requests into batches for one model; knows nothing of HTTP.
+"""Gathers the texts of concurrent requests into batches for one model; independent of HTTP.
 
     requests -> submit -> jobs, in order of arrival -> choose -> [thread: split, share, find] -> answers
 

@@ -90,7 +90,7 @@ def refusal() -> JSONResponse:
 
 
 def unexpected(identifier: str) -> JSONResponse:
-    """The answer to a request that ended in an error of ours; it says nothing of the error."""
+    """The answer to a request that ended in an error of ours; it has no detail of the error."""
     message = f"unexpected error; the log has it under request {identifier}"
     return JSONResponse(RequestError(500, message).content(), 500)
 

@@ -7,6 +7,7 @@ one, in the last test here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from roster.accelerate.engine import FastEngine, PlainEngine, choose_engine, mem
 from roster.accelerate.fixed_shapes import FixedShapes
 from roster.accelerate.stack import Stack
 from roster.config import Config, Optimiser
+from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, RosterError
 from roster.methods.bond import BondObjective
@@ -240,6 +242,26 @@ def test_kernels_are_compiled_ahead_only_where_they_are_used(
     ):
         assert engine.compile_kernels(load_config(overrides=more)) == []
     assert not asked
+
+
+def test_a_training_waits_for_what_was_compiled_ahead(
+    tiny: Path, toy: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+
+    class Kernel(Future[object]):
+        def result(self, timeout: float | None = None) -> object:
+            waited.append(True)
+            return None
+
+    def choose(config: Config, *_: Any, kernels: Any, **__: Any) -> FastEngine:
+        return FastEngine(config, CPU, 1, kernels)
+
+    monkeypatch.setattr("roster.methods.train.compile_kernels", lambda config: [Kernel()])
+    monkeypatch.setattr("roster.methods.train.choose_engine", choose)
+    values = overrides(tiny, **{"method": "fine-tune", "fine_tune.epochs": 1})
+    train(Dataset.from_sentences(toy), tmp_path / "run", load_config(overrides=values))
+    assert waited
 
 
 @pytest.mark.parametrize(

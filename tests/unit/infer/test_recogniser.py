@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -48,6 +49,23 @@ def test_it_knows_the_toy_task(recogniser: Recogniser, toy: list[Sentence]) -> N
     assert entities[0].as_dict() == {
         "text": "Anna", "label": "PER", "start": 0, "end": 4, "score": entities[0].score
     }  # fmt: skip
+
+
+def test_a_few_sentences_are_shared_among_the_workers(
+    recogniser: Recogniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They would fit into one batch; the entities are the same."""
+    texts, rows = ["Anna went to Paris ."] * 6, []
+    alone = [[(e.text, e.label) for e in recogniser(text)] for text in texts]
+    logits = recogniser.engine.logits
+
+    def counted(ids: np.ndarray, mask: np.ndarray, at: np.ndarray) -> np.ndarray:
+        rows.append(len(ids))
+        return logits(ids, mask, at)
+
+    monkeypatch.setattr(recogniser.engine, "logits", counted)
+    assert [[(e.text, e.label) for e in found] for found in recogniser.pipe(texts)] == alone
+    assert rows == [2] * recogniser.engine.workers
 
 
 SPACES = [" ", "  ", "\n", "\n\n", "\t", "\r\n", "\xa0", "\u2028", "\u3000", "\u200b", "\ufeff", "\x00"]
