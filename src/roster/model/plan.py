@@ -36,7 +36,7 @@ def plan_for(lengths: np.ndarray, tokens: int, workers: int) -> list[np.ndarray]
     if workers == 1 or not 0 < len(batches) <= FEW * workers:
         return batches
     wanted = -(-len(batches) // workers) * workers
-    limit = -(-int(lengths.sum()) // wanted)
+    limit = min(tokens, -(-int(lengths.sum()) // wanted))
     while len(smaller := plan(lengths, limit)) > wanted:
         limit = min(tokens, limit + max(1, limit // 8))
     return smaller

@@ -19,6 +19,11 @@ def test_every_window_is_in_one_batch_of_limited_size(lengths: np.ndarray, token
         assert len(rows) == 1 or len(rows) * lengths[rows].max() <= tokens
 
 
+def test_a_window_longer_than_a_batch_does_not_widen_the_others() -> None:
+    batches = plan_for(np.array([60, 2, 2, 2]), 4, 3)
+    assert [rows.tolist() for rows in batches] == [[0], [1, 2], [3]]
+
+
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=80).map(np.array), st.integers(2, 9))
 def test_few_windows_are_shared_among_the_workers(lengths: np.ndarray, workers: int) -> None:
     """No more rounds than before, and no batch is much larger than its share."""
