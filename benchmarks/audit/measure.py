@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from roster.auditing.evidence import read_run
 from roster.auditing.measure import FIRST, AgainstGold
 from roster.auditing.patch import UNSURE, Proposal
 from roster.auditing.summary import table
+from roster.corpus.io import read
 from roster.corpus.sentence import Sentence
 
 FEW = 20
@@ -40,6 +42,12 @@ def records(source: Source, found: AgainstGold) -> Iterator[dict[str, Any]]:
     known = np.bincount(audit.judged.spans.label[found.labels], minlength=len(audit.evidence.types) + 1)
     for number, row in enumerate(found.types(), 1):
         yield {**about, "kind": "type", **_rounded(row), "known": int(known[number])}
+    for path in source.reviewed:
+        checked = [one for one in read(path) if one.words]
+        narrower = AgainstGold(replace(audit, reviewed=checked), found.gold)
+        for number, row in enumerate(narrower.types(), 1):
+            about_review = {"reviewed": path.stem, "checked": len(checked), "known": int(known[number])}
+            yield {**about, "kind": "reviewed type", **_rounded(row), **about_review}
     gold = gold_sentences(found)
     for applied in (True, False):
         some = [one for one in audit.proposals if one.applied == applied and one.confidence >= UNSURE]
@@ -108,6 +116,11 @@ class AuditReport(Report):
         for one in listed:
             rows.append([one["data"], one["label"], f"{one['labels']:,}", *(_cell(one[x]) for x in shares)])
         told = [f"{name}: {_errors(listed, name)}" for name in ("precision", "recall")]
+        after: dict[str, list[dict[str, Any]]] = {}
+        for one in self._of("reviewed type"):
+            after.setdefault(one["reviewed"], []).append(one)
+        for file, some in after.items():
+            told += [f"{name}, with {file}: {_errors(some, name)}" for name in ("precision", "recall")]
         return "\n".join([table(rows), "", *told])
 
     def _changes(self) -> str:

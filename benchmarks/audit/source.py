@@ -8,7 +8,7 @@ from pathlib import Path
 from roster.config import read_toml
 from roster.errors import ConfigError, DataError
 
-KEYS = ("name", "text", "run", "data", "gold", "source")
+KEYS = ("name", "text", "run", "data", "gold", "source", "reviewed")
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Source:
     gold: tuple[Path, ...]
     repair: Path | None = None
     """The TOML file of `benchmarks repair` that says how the labels were made."""
+    reviewed: tuple[Path, ...] = ()
+    """Files of sentences that a person has checked; the estimates by type are measured with each."""
 
 
 def read_source(path: str | Path) -> Source:
@@ -41,8 +43,9 @@ def read_source(path: str | Path) -> Source:
     gold = tree["gold"] if isinstance(tree["gold"], list) else [tree["gold"]]
     run, data, *files = (path.parent / str(one) for one in (tree["run"], tree["data"], *gold))
     made = path.parent / str(tree["source"]) if "source" in tree else None
-    for one in (run, data, *files, *filter(None, [made])):
+    reviewed = tuple(path.parent / str(one) for one in tree.get("reviewed", ()))
+    for one in (run, data, *files, *reviewed, *filter(None, [made])):
         if not one.exists():
             raise DataError(f"no such file or folder (in {path.name})", path=one)
     name = str(tree.get("name", path.stem))
-    return Source(name, str(tree.get("text", name)), run, data, tuple(files), made)
+    return Source(name, str(tree.get("text", name)), run, data, tuple(files), made, reviewed)

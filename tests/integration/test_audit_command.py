@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import roster as package
+from roster.corpus.io import write
 from roster.errors import RunError
 from tests.integration.conftest import Roster
 
@@ -90,3 +91,28 @@ def test_data_that_is_not_there_any_more(runs: dict[str, Path], tmp_path: Path) 
     (run / "results.json").write_text(json.dumps(results))
     with pytest.raises(RunError, match="--data"):
         package.audit(run)
+
+
+def test_reviewed_sentences_make_the_estimates_narrower(
+    roster: Roster, runs: dict[str, Path], audited: Path, tmp_path: Path
+) -> None:
+    found = package.audit(runs["roster"])
+    checked = list(found.evidence.sentences)
+    write(tmp_path / "gold.jsonl", checked)  # every label is right, and no name is missing
+    done = roster("audit", runs["roster"], "--reviewed", tmp_path / "gold.jsonl", "-o", tmp_path / "again")
+    assert done.code == 0, done.err
+    assert "sentences that a person has checked" in done.out
+    before = {row["label"]: row["precision"] for row in rows(audited, "type")}
+    for row in rows(tmp_path / "again", "type"):
+        assert row["precision"]["value"] > 0.9
+        assert row["precision"]["low"] > before[row["label"]]["low"]
+
+
+def test_reviewed_sentences_of_another_text_are_refused(
+    roster: Roster, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    (tmp_path / "gold.jsonl").write_text('{"tokens": ["other", "words"], "tags": ["O", "O"]}\n')
+    done = roster("audit", runs["roster"], "--reviewed", tmp_path / "gold.jsonl", "-o", tmp_path / "again")
+    assert done.code == 2
+    assert "none of the reviewed sentences" in done.err
+    assert not (tmp_path / "again" / "audit.jsonl").exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,9 @@ from roster.auditing.names import Name, missing_names
 from roster.auditing.page import write_page
 from roster.auditing.patch import Proposal, patch, proposals
 from roster.auditing.quality import TypeQuality, quality
+from roster.auditing.reviewed import updated
 from roster.auditing.trust import share
+from roster.corpus.sentence import Sentence
 from roster.files import atomic
 
 ROWS, PATCH, PAGE = "audit.jsonl", "patch.tsv", "audit.html"
@@ -28,9 +30,14 @@ ROWS, PATCH, PAGE = "audit.jsonl", "patch.tsv", "audit.html"
 
 @dataclass(frozen=True)
 class Audit:
-    """What the members of a run think of its labels. Each part is computed when it is first asked for."""
+    """What the members of a run think of its labels. Each part is computed when it is first asked for.
+
+    `reviewed` are training sentences that a person has checked, with their sampling weights: they make the
+    estimates by type narrower.
+    """
 
     evidence: Evidence
+    reviewed: Sequence[Sentence] = ()
 
     @cached_property
     def judged(self) -> JudgedLabels:
@@ -48,7 +55,8 @@ class Audit:
 
     @cached_property
     def types(self) -> list[TypeQuality]:
-        return quality(self.evidence, self.judged)
+        found = quality(self.evidence, self.judged)
+        return updated(found, self.evidence.sentences, self.reviewed) if self.reviewed else found
 
     @cached_property
     def proposals(self) -> list[Proposal]:

@@ -33,6 +33,8 @@ def as_html(audit: Audit) -> str:
 def _types(audit: Audit) -> str:
     head, rows = _type_rows(audit)
     note = "Estimates without gold labels, with the error that such estimates have on other data."
+    if audit.reviewed:
+        note = f"Estimates from the run and from {len(audit.reviewed):,} sentences that a person has checked."
     return f"The labels of each type:\n\n{table([head, *rows])}\n\n{note}"
 
 

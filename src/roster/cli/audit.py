@@ -23,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="RUN", help="run folder of roster train")
     parser.add_argument("-o", "--output", metavar="AUDIT", help="folder to write (default: RUN/audit)")
     parser.add_argument("--data", metavar="DATASET", help="the data set of the run, if it has moved")
+    parser.add_argument("--reviewed", metavar="FILE", default=(),
+                        help="training sentences that you have checked, such as review/gold.jsonl: narrower "
+                        "estimates of precision and recall")  # fmt: skip
     parser.add_argument("--gold", metavar="FILE",
                         help="true labels of the training text: adds the share of true claims")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print the claims as JSON lines, nothing else")
@@ -38,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     from roster.log import LOGGER
 
     folder = Path(args.output or Path(args.folder) / "audit")
-    found = audit(args.folder, args.data, folder)
+    found = audit(args.folder, args.data, folder, reviewed=args.reviewed)
     if args.json:
         for row in found.rows():
             print(json.dumps(row, ensure_ascii=False))
