@@ -15,6 +15,7 @@ from roster.backbone.alignment import WordEncoder
 from roster.backbone.loading import load_token_classifier, load_tokenizer, max_positions
 from roster.corpus import tags as codec
 from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import starts_within
 from roster.distant.matching.span_mentions import ScoredSpan
 from roster.errors import ModelError
 from roster.infer.batches import padded, words_of
@@ -70,7 +71,7 @@ class TokenClassifier:
     @torch.inference_mode()
     def _probabilities(self, sentences: Sequence[Sentence]) -> np.ndarray:
         """[words, classes] of all sentences."""
-        encoded = self._encoder.encode([sentence.words for sentence in sentences])
+        encoded = self._encoder.encode([sentence.words for sentence in sentences], starts_within(sentences))
         found = np.zeros((encoded.n_words, len(self._tags)), np.float32)
         for rows in plan(encoded.lengths, TOKENS.get(self._device.type, 2048)):
             ids, mask, at = padded(encoded, rows, self._encoder.specials.pad)

@@ -6,12 +6,13 @@ A word that leaves no sub-word behind (control or zero-width characters alone) g
 token, so that no word is ever lost.
 
 A sentence longer than the model can take is cut into overlapping windows. Every word is classified
-in exactly one of them: the one in which it stands farthest from a cut.
+in exactly one of them: the one in which it stands farthest from a cut. In prediction a list of words that
+is several sentences is cut between them first (`borders`): most of it is then read once, not twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
@@ -21,6 +22,8 @@ import numpy as np
 from roster.errors import ModelError
 
 CHUNK = 2048
+Borders = Callable[[int], Sequence[int]]
+"""From the number of a list of words to the words in it that begin a new sentence, without the first."""
 
 
 @dataclass(frozen=True)
@@ -120,9 +123,15 @@ class WordEncoder:
             for (a, b), first in zip(pairwise(cuts), starts.tolist(), strict=False):
                 yield ids[a:b], owner[a:b] - first
 
-    def encode(self, sentences: Sequence[Sequence[str]]) -> Encoded:
-        """All windows of all sentences. A sentence without words has none."""
-        parts = [self._windows(chunk, ids, owner) for chunk, ids, owner in self._chunks(sentences)]
+    def encode(self, sentences: Sequence[Sequence[str]], borders: Borders | None = None) -> Encoded:
+        """All windows of all sentences. A sentence without words has none.
+
+        `borders` is asked for the sentences that are longer than a window; no window goes over one of them.
+        """
+        parts, at = [], 0
+        for chunk, ids, owner in self._chunks(sentences):
+            parts.append(self._windows(chunk, ids, owner, at, borders))
+            at += len(chunk)
         n_words = sum(part.n_words for part in parts)
         return Encoded(
             ids=_concatenate([part.ids for part in parts], np.int32),
@@ -166,16 +175,27 @@ class WordEncoder:
                 *align(widths, ids, spans + np.repeat(begins, counts)[:, None], self.specials.unknown),
             )
 
-    def _windows(self, sentences: Sequence[Sequence[str]], ids: np.ndarray, owner: np.ndarray) -> Encoded:
+    def _windows(
+        self,
+        sentences: Sequence[Sequence[str]],
+        ids: np.ndarray,
+        owner: np.ndarray,
+        at: int,
+        borders: Borders | None,
+    ) -> Encoded:
         firsts = np.flatnonzero(np.diff(owner, prepend=-1))  # every word has a first sub-word
         word_starts = _running([len(words) for words in sentences])
-        begins = np.append(firsts, len(ids))[word_starts]
+        word_begins = np.append(firsts, len(ids))
+        begins = word_begins[word_starts]
         lengths = np.diff(begins)
         table = np.stack([begins[:-1], begins[1:], word_starts[:-1], word_starts[1:]], 1)
         rows = [table[(lengths > 0) & (lengths <= self.room)]]
-        for begin, end, first, last in table[lengths > self.room].tolist():
-            cut = windows(firsts[first:last] - begin, end - begin, self.room)
-            rows.append(np.array(cut) + np.array([begin, begin, first, first]))
+        for i in np.flatnonzero(lengths > self.room).tolist():
+            inner = borders(at + i) if borders else ()
+            for first, last in pairwise(word_starts[i] + np.array([0, *inner, len(sentences[i])])):
+                begin, end = word_begins[first], word_begins[last]
+                cut = windows(firsts[first:last] - begin, int(end - begin), self.room)
+                rows.append(np.array(cut) + np.array([begin, begin, first, first]))
         table = np.concatenate(rows)
         table = table[np.argsort(table[:, 2], kind="stable")]  # by their words, as the sentences stand
         start, stop, first, last = table.T

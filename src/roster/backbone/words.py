@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from roster.backbone.alignment import Encoded, Specials, WordEncoder
+from roster.backbone.alignment import Borders, Encoded, Specials, WordEncoder
 from roster.errors import DataError, ModelError
 from roster.files import write_json
 
@@ -97,8 +97,8 @@ class WholeWords:
         self.tokenizer: Any = words
         self.limit = max_length  # of no meaning here: an LSTM takes sentences of any length
 
-    def encode(self, sentences: Sequence[Sequence[str]]) -> Encoded:
-        """A sentence without words has no window."""
+    def encode(self, sentences: Sequence[Sequence[str]], borders: Borders | None = None) -> Encoded:
+        """A sentence without words has no window; `borders` are not needed."""
         distinct: dict[str, int] = {}
         which = [distinct.setdefault(word, len(distinct)) for words in sentences for word in words]
         lengths = np.array([len(words) for words in sentences if words], np.int64)

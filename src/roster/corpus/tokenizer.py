@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -169,7 +169,7 @@ def split(
         cuts = [cut for start, end, _ in known or () for cut in trimmed(text, start, end)]
         offsets = tokenize(text, cuts, rules)
     located = None if known is None else locate(text, offsets, known)
-    borders = [0, *_borders(text, offsets, located or ()), len(offsets)]
+    borders = [0, *sentence_starts(text, offsets, located or ()), len(offsets)]
     return at_borders(text, offsets, borders, located, doc)
 
 
@@ -226,8 +226,13 @@ def locate(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[CharSp
     return sorted(located)
 
 
-def _borders(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[int]:
-    """Indices of the words that begin a sentence, without the first."""
+def sentence_starts(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[Span] = ()) -> list[int]:
+    """Indices of the words that begin a sentence, without the first, and without those inside `spans`.
+
+    >>> s = Sentence.from_words(["Ada", "ran", ".", "She", "won", "."])
+    >>> sentence_starts(s.text, s.offsets)
+    [3]
+    """
     borders = []
     ending = 0  # the word before the closing quotes and brackets, if any
     for i in range(1, len(offsets)):
@@ -238,6 +243,11 @@ def _borders(text: str, offsets: Sequence[tuple[int, int]], spans: Iterable[Span
     for span in spans:
         del borders[bisect_right(borders, span.start) : bisect_left(borders, span.end)]
     return borders
+
+
+def starts_within(sentences: Sequence[Sentence]) -> Callable[[int], list[int]]:
+    """`sentence_starts` of a sentence by its number: a list of words given as one can be several."""
+    return lambda i: sentence_starts(sentences[i].text, sentences[i].offsets)
 
 
 def _begins(text: str, offsets: Sequence[tuple[int, int]], i: int, ending: str) -> bool:

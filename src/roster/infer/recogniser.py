@@ -15,7 +15,7 @@ import numpy as np
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.texts import TEXT_COLUMN, check_text, describe, texts_in
-from roster.corpus.tokenizer import split
+from roster.corpus.tokenizer import split, starts_within
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
 from roster.infer.calibration import Calibration, load_calibration
@@ -217,7 +217,7 @@ class Recogniser:
             return self._collect(self._begin(list(sentences), pool))
 
     def _begin(self, sentences: list[Sentence], pool: Executor) -> _Begun:
-        encoded = self.engine.encoder.encode([s.words for s in sentences])
+        encoded = self.engine.encoder.encode([s.words for s in sentences], starts_within(sentences))
         batches = plan_for(encoded.lengths, self.engine.tokens, self.engine.workers)
         return _Begun(
             sentences, encoded, [(rows, pool.submit(self._read, encoded, rows)) for rows in batches]

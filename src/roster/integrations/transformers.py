@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from roster.backbone.words import is_word_level
 from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import starts_within
 from roster.errors import ModelError
 from roster.files import atomic_folder, write_json, write_text
 from roster.infer.batches import padded, words_of
@@ -263,7 +264,7 @@ def plain_classes(engine: TransformersEngine, sentences: Sequence[Sentence]) -> 
     """The class of the most probable label of each word, [words]; labels of one class are not summed."""
     from roster.model.token_classifier import read_classifier
 
-    encoded = engine.encoder.encode([s.words for s in sentences])
+    encoded = engine.encoder.encode([s.words for s in sentences], starts_within(sentences))
     classes = np.array(read_classifier(engine.folder).labels.classes)
     found = np.zeros(encoded.n_words, int)
     for rows in plan(encoded.lengths, engine.tokens):

@@ -132,6 +132,25 @@ def test_a_sentence_of_five_thousand_words(name: str, tokenizers: dict[str, Any]
     assert np.array_equal(encoded.ids[starts + encoded.positions], firsts)
 
 
+@pytest.mark.parametrize("name", CONVENTIONS)
+def test_long_texts_are_cut_between_sentences(name: str, tokenizers: dict[str, Any]) -> None:
+    """Each part is read as if it were alone; a list of words that fits into a window is not cut."""
+    encoder = WordEncoder(tokenizers[name], 24)
+    parts = [["Anna", "went", "to", "Oslo", "."], ["the", "house"] * 20, ["日本", "."]]
+    whole, short = [word for part in parts for word in part], ["Anna", ".", "Dora", "."]
+    asked = []
+
+    def borders(i: int) -> list[int]:
+        asked.append(i)
+        return [5, 45]
+
+    found = encoder.encode([short, [], whole, short], borders)
+    alone = encoder.encode([short, [], *parts, short])
+    assert asked == [2]
+    for field in ("ids", "starts", "positions", "words", "word_starts"):
+        assert np.array_equal(getattr(found, field), getattr(alone, field)), field
+
+
 @st.composite
 def layouts(draw: st.DrawFn) -> tuple[np.ndarray, int, int]:
     widths = draw(st.lists(st.integers(1, 9), min_size=1, max_size=60))

@@ -123,6 +123,15 @@ def test_a_long_text_goes_through_windows(recogniser: Recogniser) -> None:
     assert found[-1].start > len(text) - 40
 
 
+def test_several_sentences_as_one_list_of_words(recogniser: Recogniser) -> None:
+    """Where they are longer than a window, they are read as the sentences of a running text are."""
+    sentences = [Sentence.from_words(["Carl", *["went"] * n, "to", "Rome", "."]) for n in range(9)]
+    words = [word for sentence in sentences for word in sentence.words]
+    assert len(words) > recogniser.engine.encoder.limit
+    alone = recogniser.logits(sentences)
+    assert np.allclose(recogniser.logits([Sentence.from_words(words)]), alone, atol=1e-5)
+
+
 def test_words_outside_the_windows_border_see_the_same(recogniser: Recogniser) -> None:
     """Sentences of one window are read as if alone; chunks do not matter."""
     sentences = [Sentence.from_words(["Carl", "saw", "Rome", "."]) for _ in range(50)]
