@@ -43,10 +43,12 @@ class BertReader(nn.Module):
         h = F.embedding(ids, self.get_buffer("words"))
         h = h + self.get_buffer("places")[first : first + length]
         h = self._norm("norm", h).flatten(0, 1)
-        seen = mask.bool()[:, None, None, :]
+        # As numbers to add: with booleans an ONNX graph selects, and looks for NaN, in each layer.
+        hidden = torch.zeros_like(mask, dtype=h.dtype).masked_fill(mask == 0, -torch.inf)[:, None, None, :]
         for i in range(self.shape.layers):
-            qkv = self._linear(f"{i}_qkv", h).view(rows, length, 3, heads, -1).permute(2, 0, 3, 1, 4)
-            mixed = F.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], seen)
+            qkv = self._linear(f"{i}_qkv", h).chunk(3, -1)
+            q, k, v = (part.view(rows, length, heads, -1).transpose(1, 2) for part in qkv)
+            mixed = F.scaled_dot_product_attention(q, k, v, hidden.to(q.dtype))
             mixed = mixed.transpose(1, 2).reshape(rows * length, -1)
             if i == self.shape.layers - 1:
                 mixed, h = mixed[at], h[at]

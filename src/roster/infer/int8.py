@@ -109,7 +109,8 @@ class _Editor:
         self._node("ReduceMax", [f"{x}.flat", "int8.last"], [f"{x}.max"])
         self._node("ReduceMin", [f"{x}.flat", "int8.last"], [f"{x}.min"])
         self._node("Neg", [f"{x}.min"], [f"{x}.-min"])
-        self._node("Max", [f"{x}.max", f"{x}.-min", "int8.least"], [f"{x}.largest"])
+        self._node("Max", [f"{x}.max", f"{x}.-min"], [f"{x}.most"])
+        self._node("Add", [f"{x}.most", "int8.least"], [f"{x}.largest"])  # a Max of three is slow
         self._node("Div", [f"{x}.largest", "int8.steps"], [f"{x}.s"])
         self._node("Squeeze", [f"{x}.s", "int8.last"], [f"{x}.steps"])
         self._node("Shape", [f"{x}.steps"], [f"{x}.n"])
