@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from roster.corpus.formats.textfile import decoded
 from roster.corpus.io import FORMATS
 from roster.corpus.sentence import Sentence
-from roster.corpus.tokenizer import split
+from roster.corpus.tokenizer import sentences
 from roster.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ def _answer_each_line(ner: Recogniser) -> None:
     from roster.infer.documents import records
 
     for number, line in decoded(sys.stdin.buffer, Path("standard input")):
-        for record in records(ner.find(split(line, str(number)))):
+        for record in records(ner.find(sentences(line, str(number)))):
             print(json.dumps(record, ensure_ascii=False), flush=True)
 
 
 def _stdin() -> Iterator[Sentence]:
     for number, line in decoded(sys.stdin.buffer, Path("standard input")):
-        yield from split(line, str(number))
+        yield from sentences(line, str(number))

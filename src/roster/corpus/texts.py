@@ -8,7 +8,7 @@ from typing import Any
 from roster.corpus.formats.base import Options
 from roster.corpus.formats.records import check_unicode, from_record
 from roster.corpus.sentence import Sentence
-from roster.corpus.tokenizer import split
+from roster.corpus.tokenizer import sentences
 from roster.errors import DataError
 
 TEXT_COLUMN = "text"
@@ -44,7 +44,7 @@ def sentences_of(items: Iterable[Any]) -> Iterator[Sentence]:
                 raise DataError(f"record {number}: {error}") from None
         else:
             check_text(item, number)
-            yield from split(item, str(number))
+            yield from sentences(item, str(number))
 
 
 def texts_in(items: Any) -> Iterable[Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
@@ -103,7 +103,11 @@ def tokenize(text: str, cuts: Iterable[int] = (), rules: Rules = ENGLISH) -> Off
     >>> [text[a:b] for a, b in tokenize(text)]
     ['Mr.', 'Northgate', "'s", 'U.S.', 'arm', "don't", 'pay', '3.5', '%', '.']
     """
-    offsets, length, last = [], len(text), 0
+    return _cut(list(_words(text, rules)), cuts)
+
+
+def _words(text: str, rules: Rules) -> Iterator[tuple[int, int]]:
+    length, last = len(text), 0
     for match in _pattern(rules).finditer(text, _begin(text)):
         start, end = match.span()
         if start < last:  # the period that belongs to an abbreviation
@@ -112,9 +116,8 @@ def tokenize(text: str, cuts: Iterable[int] = (), rules: Rules = ENGLISH) -> Off
                 continue
         if end < length and text[end] == "." and _keeps_period(text, start, end, rules):
             end += 1
-        offsets.append((start, end))
+        yield start, end
         last = end
-    return _cut(offsets, cuts)
 
 
 def _begin(text: str) -> int:
@@ -164,6 +167,8 @@ def split(
     ('Swiss', 'Bank', 'Corp.', 'sets', 'warrants', '.') (Span(start=0, end=3, label='ORG'),)
     ('It', 'rains', '.') ()
     """
+    if spans is None and offsets is None:
+        return list(sentences(text, doc, rules))
     known = None if spans is None else list(spans)
     if offsets is None:
         cuts = [cut for start, end, _ in known or () for cut in trimmed(text, start, end)]
@@ -171,6 +176,25 @@ def split(
     located = None if known is None else locate(text, offsets, known)
     borders = [0, *sentence_starts(text, offsets, located or ()), len(offsets)]
     return at_borders(text, offsets, borders, located, doc)
+
+
+def sentences(text: str, doc: str = "", rules: Rules = ENGLISH) -> Iterator[Sentence]:
+    """What `split` gives without spans, one sentence at a time: only one is in memory.
+
+    >>> [s.words for s in sentences("It rains. Ada ran.")]
+    [('It', 'rains', '.'), ('Ada', 'ran', '.')]
+    """
+    part: Offsets = []
+    for word, begins in _marked(text, _words(text, rules)):
+        if begins:
+            yield _sentence(text, part, doc)
+            part = []
+        part.append(word)
+    yield _sentence(text, part, doc)
+
+
+def _sentence(text: str, offsets: Sequence[tuple[int, int]], doc: str) -> Sentence:
+    return Sentence(tuple(text[a:b] for a, b in offsets), tuple(offsets), text, doc=doc)
 
 
 def at_borders(
@@ -181,7 +205,7 @@ def at_borders(
     doc: str,
 ) -> list[Sentence]:
     """Sentences from the first border to the last, with their part of the (sorted) spans."""
-    sentences, at = [], 0
+    found, at = list[Sentence](), 0
     for first, last in pairwise(borders):
         inside: list[Span] = []
         while spans is not None and at < len(spans) and spans[at].start < last:
@@ -192,10 +216,9 @@ def at_borders(
                 )
             inside.append(Span(span.start - first, span.end - first, span.label))
             at += 1
-        part = tuple(offsets[first:last])
-        words = tuple(text[a:b] for a, b in part)
-        sentences.append(Sentence(words, part, text, None if spans is None else tuple(inside), doc))
-    return sentences
+        sentence = _sentence(text, offsets[first:last], doc)
+        found.append(sentence if spans is None else sentence.with_spans(inside))
+    return found
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -233,33 +256,42 @@ def sentence_starts(text: str, offsets: Sequence[tuple[int, int]], spans: Iterab
     >>> sentence_starts(s.text, s.offsets)
     [3]
     """
-    borders = []
-    ending = 0  # the word before the closing quotes and brackets, if any
-    for i in range(1, len(offsets)):
-        if i == 1 or not _closes(text, offsets, i - 1) or offsets[i - 2][1] != offsets[i - 1][0]:
-            ending = i - 1
-        if _begins(text, offsets, i, text[offsets[ending][0] : offsets[ending][1]]):
-            borders.append(i)
+    borders = [i for i, (_, begins) in enumerate(_marked(text, offsets)) if begins]
     for span in spans:
         del borders[bisect_right(borders, span.start) : bisect_left(borders, span.end)]
     return borders
 
 
-def starts_within(sentences: Sequence[Sentence]) -> Callable[[int], list[int]]:
+def starts_within(several: Sequence[Sentence]) -> Callable[[int], list[int]]:
     """`sentence_starts` of a sentence by its number: a list of words given as one can be several."""
-    return lambda i: sentence_starts(sentences[i].text, sentences[i].offsets)
+    return lambda i: sentence_starts(several[i].text, several[i].offsets)
 
 
-def _begins(text: str, offsets: Sequence[tuple[int, int]], i: int, ending: str) -> bool:
-    """Whether word `i` begins a sentence; `ending` is the last word before it that is not a closing quote."""
-    end, start = offsets[i - 1][1], offsets[i][0]
+def _marked(text: str, words: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], bool]]:
+    """Each word, and whether it begins a sentence; not the first."""
+    last = ending = None  # the word before, and the one before the closing quotes and brackets, if any
+    touches = False  # whether `last` follows the word before it without a gap
+    for word in words:
+        if last is None:
+            yield word, False
+        else:
+            if ending is None or not touches or not _closes(text, last):
+                ending = last
+            yield word, _begins(text, last, word, text[ending[0] : ending[1]])
+            touches = last[1] == word[0]
+        last = word
+
+
+def _begins(text: str, last: tuple[int, int], word: tuple[int, int], ending: str) -> bool:
+    """Whether `word` begins a sentence; `ending` is the last word before it that is not a closing quote."""
+    end, start = last[1], word[0]
     first, mark = text[start : start + 1], ending[-1:]
     gap = text[end:start]
     if gap and not NEWLINES.isdisjoint(gap):
         # A blank line always ends a sentence; a single one not where the text goes on in lower case.
         return not first.islower() or gap.count("\n") > 1
     if mark in ENDS_WITHOUT_SPACE:
-        return not _closes(text, offsets, i) and first not in ENDS_WITHOUT_SPACE
+        return not _closes(text, word) and first not in ENDS_WITHOUT_SPACE
     if not gap or mark not in ENDS:
         return False
     if mark == "." and ending.strip("."):  # Mr., U.S., J.
@@ -267,6 +299,6 @@ def _begins(text: str, offsets: Sequence[tuple[int, int]], i: int, ending: str) 
     return not first.islower() and (unicodedata.category(first or " ")[0] not in "PM" or first in OPENING)
 
 
-def _closes(text: str, offsets: Sequence[tuple[int, int]], i: int) -> bool:
-    start, end = offsets[i]
+def _closes(text: str, word: tuple[int, int]) -> bool:
+    start, end = word
     return end - start == 1 and text[start] in CLOSING

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from roster.corpus.formats.records import grouped
+from roster.corpus.formats.records import continues
+from roster.corpus.sentence import Sentence
 from roster.infer.recogniser import Found
 
 
 def records(found: Iterable[Found]) -> Iterator[dict[str, Any]]:
-    """The sentences of each document put together again.
+    """The sentences of each document put together again. Of these only the entities are kept.
 
     Args:
         found: what `Recogniser.find` yields.
@@ -18,7 +19,18 @@ def records(found: Iterable[Found]) -> Iterator[dict[str, Any]]:
     Yields:
         `id` (if the document has one), `text`, and `spans` with `text`, `label`, `start`, `end`, `score`.
     """
-    for group in grouped(found, lambda one: one.sentence):
-        first = group[0].sentence
-        spans = [entity.as_dict() for one in group for entity in one.entities]
-        yield {**({"id": first.doc} if first.doc else {}), "text": first.text, "spans": spans}
+    last: Sentence | None = None
+    spans: list[dict[str, Any]] = []
+    for one in found:
+        if last is not None and not continues(last, one.sentence):
+            yield _record(last, spans)
+            spans = []
+        last = one.sentence
+        spans += [entity.as_dict() for entity in one.entities]
+    if last is not None:
+        yield _record(last, spans)
+
+
+def _record(sentence: Sentence, spans: list[dict[str, Any]]) -> dict[str, Any]:
+    """The record of the document of a sentence."""
+    return {**({"id": sentence.doc} if sentence.doc else {}), "text": sentence.text, "spans": spans}

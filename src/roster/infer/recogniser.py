@@ -15,7 +15,7 @@ import numpy as np
 from roster.backbone.alignment import Encoded
 from roster.corpus.sentence import Sentence, Span
 from roster.corpus.texts import TEXT_COLUMN, check_text, describe, texts_in
-from roster.corpus.tokenizer import split, starts_within
+from roster.corpus.tokenizer import sentences, starts_within
 from roster.errors import DataError
 from roster.infer.batches import padded, words_of
 from roster.infer.calibration import Calibration, load_calibration
@@ -183,13 +183,14 @@ class Recogniser:
         Texts are read one chunk ahead of the results (see `find`). An error while reading them is raised
         after the results of all texts before it.
         """
-        sizes: deque[int] = deque()
-        with closing(self.find(_sentences(texts_in(texts), sizes))) as found:
+        is_last: deque[bool] = deque()
+        with closing(self.find(_sentences(texts_in(texts), is_last))) as found:
+            entities: list[Entity] = []
             for one in found:
-                entities = Entities(one.sentence.text, one.entities)
-                for _ in range(sizes.popleft() - 1):
-                    entities += next(found).entities
-                yield entities
+                entities += one.entities
+                if is_last.popleft():
+                    yield Entities(one.sentence.text, entities)
+                    entities = []
 
     def find(
         self, sentences: Iterable[Sentence], chunk_words: int | None = None
@@ -287,10 +288,15 @@ def chunks(sentences: Iterable[Sentence], words: int) -> Iterator[tuple[list[Sen
             chunk, total = [], 0
 
 
-def _sentences(texts: Iterable[str], sizes: deque[int]) -> Iterator[Sentence]:
-    """Sentences of all texts; `sizes` gets the number of each text's."""
+def _sentences(texts: Iterable[str], is_last: deque[bool]) -> Iterator[Sentence]:
+    """Sentences of all texts, one at a time; `is_last` gets whether each is the last of its text."""
     for number, text in enumerate(texts):
         check_text(text, number)
-        found = split(text)
-        sizes.append(len(found))
-        yield from found
+        several = sentences(text)
+        sentence = next(several)
+        for following in several:
+            is_last.append(False)
+            yield sentence
+            sentence = following
+        is_last.append(True)
+        yield sentence

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 from roster.corpus.formats.base import Options, decode
 from roster.corpus.sentence import Sentence
-from roster.corpus.tokenizer import CharSpan, at_borders, locate, split, trimmed
+from roster.corpus.tokenizer import CharSpan, at_borders, locate, sentences, split, trimmed
 from roster.errors import DataError
 
 T = TypeVar("T")
@@ -29,16 +29,16 @@ WEIGHT = "sampling_weight"
 SCORE = "score"
 
 
-def documents(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+def documents(several: Iterable[Sentence]) -> Iterator[list[Sentence]]:
     """Groups of consecutive sentences of one document: the same `doc` and text, and increasing offsets."""
-    return grouped(sentences, lambda sentence: sentence)
+    return grouped(several, lambda sentence: sentence)
 
 
 def grouped(items: Iterable[T], sentence_of: Callable[[T], Sentence]) -> Iterator[list[T]]:
     """The same for objects that have a sentence."""
     group: list[T] = []
     for item in items:
-        if group and not _continues(sentence_of(group[-1]), sentence_of(item)):
+        if group and not continues(sentence_of(group[-1]), sentence_of(item)):
             yield group
             group = []
         group.append(item)
@@ -46,7 +46,8 @@ def grouped(items: Iterable[T], sentence_of: Callable[[T], Sentence]) -> Iterato
         yield group
 
 
-def _continues(a: Sentence, b: Sentence) -> bool:
+def continues(a: Sentence, b: Sentence) -> bool:
+    """Whether `b` goes on with the document of `a`."""
     if not a.words or not b.words or a.doc != b.doc or a.offsets[-1][1] > b.offsets[0][0]:
         return False
     return a.text is b.text or a.text == b.text
@@ -70,18 +71,22 @@ def to_record(group: Sequence[Sentence], path: Path) -> dict[str, Any]:
             record[UNKNOWN] = [{"start": a, "end": b} for a, b in unknown]
             chars += [(a, b, "") for a, b in unknown]
     try:
-        found = [s.offsets for s in split(text, doc, chars)]
+        own: Iterable[Sentence] = sentences(text, doc) if not chars else split(text, doc, chars)
+        same = all(a and b and a.offsets == b.offsets for a, b in zip_longest(own, group))
     except ValueError:  # a word of white space only, which our tokenizer does not make
-        found = []
-    if found != [s.offsets for s in group]:
+        same = False
+    if not same:
         record["words"] = [s.offsets for s in group]
     if group[0].weight != 1:
         record[WEIGHT] = group[0].weight
     return record
 
 
-def from_record(record: Any, options: Options) -> list[Sentence]:
-    """The sentences of a record. Raises ValueError for a broken one; the caller adds the position."""
+def from_record(record: Any, options: Options) -> Iterable[Sentence]:
+    """The sentences of a record; those of a text without spans are made one at a time.
+
+    Raises ValueError for a broken record, before the first sentence; the caller adds the position.
+    """
     if not isinstance(record, Mapping):
         raise ValueError(f"expected an object with text or tokens, found {_kind(record)}")
     if record.get(WEIGHT) is not None:
@@ -104,22 +109,26 @@ def from_record(record: Any, options: Options) -> list[Sentence]:
     unknown = _unknown(record)
     if chars is not None and unknown:
         # They are located like spans, so that no word or sentence boundary is inside one.
-        sentences = [_apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)]
+        several: Iterable[Sentence] = [
+            _apart(s) for s in _sentences(record, text, tokens, [*chars, *unknown], options)
+        ]
     else:
-        sentences = _sentences(record, text, tokens, chars, options)
-    return _scored(record, text, sentences) if options.scores and chars else sentences
+        several = _sentences(record, text, tokens, chars, options)
+    return _scored(record, text, several) if options.scores and chars else several
 
 
 def _sentences(
     record: Mapping[str, Any], text: str, tokens: Any, chars: list[CharSpan] | None, options: Options
-) -> list[Sentence]:
+) -> Iterable[Sentence]:
     if record.get("words") is not None:
-        sentences = _word_offsets(record["words"], text)
-        offsets = [pair for sentence in sentences for pair in sentence]
+        given = _word_offsets(record["words"], text)
+        offsets = [pair for sentence in given for pair in sentence]
         located = None if chars is None else locate(text, offsets, chars)
-        return at_borders(text, offsets, [0, *accumulate(map(len, sentences))], located, _doc(record))
+        return at_borders(text, offsets, [0, *accumulate(map(len, given))], located, _doc(record))
     if isinstance(tokens, list) and (not tokens or isinstance(tokens[0], str)):
         return [_tokens(record, text, chars, options)]
+    if chars is None and tokens is None:
+        return sentences(text, _doc(record))
     return split(text, _doc(record), chars, None if tokens is None else _token_offsets(tokens, text))
 
 
@@ -129,7 +138,7 @@ def _apart(sentence: Sentence) -> Sentence:
     return sentence.with_spans([x for x in spans if x.label], [x for x in spans if not x.label])
 
 
-def _scored(record: Mapping[str, Any], text: str, sentences: Iterable[Sentence]) -> list[Sentence]:
+def _scored(record: Mapping[str, Any], text: str, found: Iterable[Sentence]) -> list[Sentence]:
     """The sentences of a record with the scores of their spans; of equal spans the highest score counts."""
     scores: dict[CharSpan, float] = {}
     for where, item in _items(record) or ():
@@ -142,8 +151,7 @@ def _scored(record: Mapping[str, Any], text: str, sentences: Iterable[Sentence])
         key = (*trimmed(text, start, end), label)
         scores[key] = max(float(score), scores.get(key, -inf))
     return [
-        replace(s, scores=tuple(scores.get((*s.char_span(x), x.label)) for x in s.spans or ()))
-        for s in sentences
+        replace(s, scores=tuple(scores.get((*s.char_span(x), x.label)) for x in s.spans or ())) for s in found
     ]
 
 

@@ -13,7 +13,7 @@ from roster.corpus.formats.base import Format, Options
 from roster.corpus.formats.records import documents
 from roster.corpus.formats.textfile import BOM, opened_text, read_lines, undecodable, writer
 from roster.corpus.sentence import Sentence
-from roster.corpus.tokenizer import split
+from roster.corpus.tokenizer import sentences
 from roster.errors import DataError
 
 SUFFIXES = (".txt", ".text", ".md")
@@ -39,10 +39,10 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     """Sentences of our tokenizer; `doc` is the number of the line, or the path of the file in a folder."""
     if path.is_dir():
         for name in files_of(path):
-            yield from split(whole(path / name), name.as_posix())
+            yield from sentences(whole(path / name), name.as_posix())
     else:
         for number, line in read_lines(path):
-            yield from split(line, str(number))
+            yield from sentences(line, str(number))
 
 
 def files_of(folder: Path) -> list[Path]:
