@@ -38,6 +38,8 @@ ENDS_WITHOUT_SPACE = frozenset("\u3002\uff01\uff1f\uff61")
 OPENING = frozenset("\"'([{\u00a1\u00bf\u00ab\u2018\u201c\u201e\u2039\u300c\u300e#@-\u2013\u2014*")
 CLOSING = frozenset("\"')]}\u00bb\u2019\u201d\u203a\u300d\u300f\u3011\u3009\u300b\uff09")
 BYTE_ORDER_MARK = "\ufeff"
+LONGEST = 8192
+"""Largest number of words in a sentence of a text: it bounds the memory for a text without full stops."""
 NEWLINES = frozenset("\n\r\x0b\x0c\x85\u2028\u2029")
 
 
@@ -271,15 +273,20 @@ def _marked(text: str, words: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple
     """Each word, and whether it begins a sentence; not the first."""
     last = ending = None  # the word before, and the one before the closing quotes and brackets, if any
     touches = False  # whether `last` follows the word before it without a gap
+    length = 0
     for word in words:
         if last is None:
             yield word, False
         else:
             if ending is None or not touches or not _closes(text, last):
                 ending = last
-            yield word, _begins(text, last, word, text[ending[0] : ending[1]])
+            begins = length == LONGEST or _begins(text, last, word, text[ending[0] : ending[1]])
+            if begins:
+                length = 0
+            yield word, begins
             touches = last[1] == word[0]
         last = word
+        length += 1
 
 
 def _begins(text: str, last: tuple[int, int], word: tuple[int, int], ending: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roster.corpus.rules import Rules
-from roster.corpus.tokenizer import locate, split, tokenize, trimmed
+from roster.corpus.tokenizer import LONGEST, locate, sentences, split, tokenize, trimmed
 
 # Characters that the rules treat specially, mixed with anything at all.
 TRICKY = st.sampled_from(
@@ -181,3 +182,39 @@ def test_a_byte_order_mark_is_no_word() -> None:
     assert words("\ufeff") == []
     with pytest.raises(ValueError, match="holds only white space"):
         split("\ufeff x", spans=[(0, 1, "LOC")])
+
+
+PROSE = "The mayor of Oslo met Anna Berg in the harbour. "
+ENDLESS = "the mayor of Oslo met Anna Berg in the harbour and "
+
+
+def test_a_text_without_full_stops_is_cut_after_so_many_words() -> None:
+    text = ENDLESS * (3 * LONGEST // 10)
+    found = split(text)
+    assert [len(s) for s in found[:-1]] == [LONGEST] * (len(found) - 1)
+    assert [pair for s in found for pair in s.offsets] == tokenize(text)
+    assert len(found) == -(-len(tokenize(text)) // LONGEST)
+
+
+def test_a_span_over_the_cut_stays_whole() -> None:
+    words = tokenize(ENDLESS * LONGEST)
+    start, end = words[LONGEST - 1][0], words[LONGEST][1]
+    first, second, *_ = split(ENDLESS * LONGEST, spans=[(start, end, "X")])
+    assert [s.span_text(x) for s in (first, second) for x in s.spans or ()] == [text_of(start, end)]
+
+
+def text_of(start: int, end: int) -> str:
+    return (ENDLESS * LONGEST)[start:end]
+
+
+@pytest.mark.parametrize("line", [PROSE, ENDLESS])
+def test_only_one_sentence_is_in_memory(line: str) -> None:
+    text = line * (400_000 // len(line))
+    tracemalloc.start()
+    try:
+        count = sum(1 for _ in sentences(text))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert count > 5
+    assert peak < 4_000_000  # all sentences take 12 million

@@ -6,6 +6,7 @@ import gc
 import json
 import shutil
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -20,7 +21,9 @@ from hypothesis import strategies as st
 
 from roster.backbone.alignment import WordEncoder
 from roster.corpus.sentence import Sentence
+from roster.corpus.tokenizer import sentences
 from roster.errors import DataError, ModelError
+from roster.infer.documents import records
 from roster.infer.recogniser import Entity, Recogniser, chunks, load
 from roster.methods.registry import head_of
 from roster.model.batches import DeviceCorpus
@@ -382,6 +385,45 @@ def test_a_megabyte_on_one_line(recogniser: Recogniser) -> None:
     assert all(text[e.start : e.end] == e.text for e in found)
     assert sum(e.text == "Anna" for e in found) > 0.9 * 2**15
     assert found[-1].start > len(text) - 40
+
+
+def test_one_document_or_several(recogniser: Recogniser) -> None:
+    """A text has the entities of its paragraphs, each at its place."""
+    parts = [
+        "Anna went to Paris.",
+        "Then Carl and Dora saw Rome. They went to Bonn!",
+        "",
+        "Berg met Anna.",
+    ] * 9
+    whole, at, expected = "\n\n".join(parts), 0, []
+    for part, found in zip(parts, recogniser.pipe(parts), strict=True):
+        expected += [Entity(e.text, e.label, at + e.start, at + e.end, e.score) for e in found]
+        at += len(part) + 2
+    assert len(expected) > 20
+    assert recogniser(whole) == expected
+
+
+def test_of_a_long_document_only_text_and_entities_are_kept(
+    recogniser: Recogniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is not measured: its answer is `O` for each word."""
+    answer = np.zeros((1, recogniser.engine.facts.classes), np.float32)
+    answer[0, 0] = -9 if recogniser.engine.facts.kind == "two-heads" else 9
+    monkeypatch.setattr(recogniser.engine, "logits", lambda ids, mask, at: answer[[0] * len(at)])
+
+    def peak(characters: int) -> int:
+        text = "they went to the house. " * (characters // 24)
+        tracemalloc.start()
+        try:
+            (record,) = records(recogniser.find(sentences(text), chunk_words=1000))
+            found = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert record == {"text": text, "spans": []}
+        return found
+
+    peak(1000)
+    assert peak(240_000) < peak(80_000) + 2_000_000  # 6 million if the sentences were kept
 
 
 def test_only_signs(recogniser: Recogniser) -> None:
