@@ -33,6 +33,7 @@ from roster.serving.schemas import (
     request_examples,
 )
 from roster.serving.settings import Limits
+from roster.serving.static import static_files, static_routes
 
 PATHS = ("/predict", "/models", "/health", "/ready", "/metrics", "/openapi.json")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -170,7 +171,7 @@ def create_app(
         stopping: whether the server has been asked to end; new requests are then refused.
     """
     service = Service(models, limits or Limits(), log, stopping)
-    # No pages with scripts (`/docs`): they would be loaded from another server.
+    # Not FastAPI's pages (`/docs`): their scripts would be loaded from another server.
     app = FastAPI(
         title="RoSTER",
         version=roster.__version__,
@@ -182,6 +183,8 @@ def create_app(
         lifespan=service.running,
     )
     _add_routes(app, service, tokens or Tokens([]))
+    files = static_files()
+    app.router.routes.extend(static_routes(files))
 
     @app.exception_handler(RequestError)
     async def on_failure(request: Request, failure: RequestError) -> JSONResponse:
@@ -200,7 +203,9 @@ def create_app(
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         return unexpected(request.state.identifier)  # Starlette raises the error again, and Envelope logs it
 
-    return Envelope(app, PATHS, tokens or Tokens([]), service.metrics, log)
+    return Envelope(
+        app, [*PATHS, *files], [*OPEN_PATHS, *files], tokens or Tokens([]), service.metrics, log
+    )
 
 
 DESCRIPTION = "Finds entities in texts. Errors are JSON objects with `error` (what is wrong) and `where`."
