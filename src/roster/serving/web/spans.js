@@ -2,10 +2,11 @@
 //
 // A span is { id, start, end, label, score, by, was }: `score` is null where a person made it, `by` is "model" or
 // "person", `was` is the span of the model in whose place a person put it, or null.
+// The id of a span of a model is its start, that of a person's span is below 0.
 // A state is { spans, removed, next }: spans in order, without overlaps; the model's spans that a person removed or
-// replaced; the next id. States are never changed, so that undo keeps the old ones.
+// replaced; the next id of a person's span. States are never changed, so that undo keeps the old ones.
 //
-//   begin(found)                       the state of what a model found
+//   begin(found), extend(state, found)   the state of what a model found, and with more that it found
 //   put(state, { start, end, label }, was)   a span of a person, in place of what it overlaps (and of `was`)
 //   putAll(state, list)                several at once
 //   drop(state, id)                    without a span
@@ -19,6 +20,7 @@
 //   hueOf(types)                       a function from a type to the class of its colour (base.css)
 
 export const HUES = 12;
+const STEPS = 500;
 const WORD = /[\p{L}\p{M}\p{N}]/u;
 
 export const overlap = (a, b) => a.start < b.end && b.start < a.end;
@@ -35,13 +37,21 @@ export function firstAfter(spans, offset) {
 }
 
 /** The state of what a model found. Of spans that overlap, the first is taken. */
-export function begin(found, next = 0) {
+export const begin = (found) => extend({ spans: [], removed: [], next: -1 }, found);
+
+/** The state with more of what a model found; what overlaps a span that is there is left out. */
+export function extend(state, found) {
+  const fresh = found.map(({ start, end, label, score = null }) =>
+    ({ id: start, start, end, label, score, by: "model", was: null }));
   const spans = [];
-  for (const one of [...found].sort(inOrder)) {
-    if (spans.length && overlap(spans.at(-1), one)) continue;
-    spans.push({ id: next++, start: one.start, end: one.end, label: one.label, score: one.score ?? null, by: "model", was: null });
+  const all = [...state.spans, ...fresh].sort((a, b) => inOrder(a, b) || (a.by > b.by ? -1 : a.by < b.by ? 1 : 0));
+  const kept = new Set(state.spans);
+  for (const one of all) {
+    const last = spans.at(-1);
+    if (!last || !overlap(last, one)) spans.push(one);
+    else if (kept.has(one) && !kept.has(last)) spans[spans.length - 1] = one;
   }
-  return { spans, removed: [], next };
+  return { ...state, spans };
 }
 
 /** The state with spans of a person; what they overlap is replaced, and remembered if a model had found it. */
@@ -56,7 +66,7 @@ export function putAll(state, list) {
     const before = was ?? (gone.length === 1 ? gone[0] : null);
     const model = before && (before.by === "model" ? before : before.was);
     for (const one of gone) if (one !== before) keep(removed, one);
-    const span = { id: next++, start, end, label, score: null, by: "person", was: model ?? null };
+    const span = { id: next--, start, end, label, score: null, by: "person", was: model ?? null };
     // The place of `was` may not overlap the new span.
     const rest = was && !gone.includes(was) ? spans.filter((one) => one.id !== was.id) : spans;
     const at = rest === spans ? from : firstAfter(rest, start);
@@ -91,11 +101,20 @@ export function visible(spans, threshold = 0, hidden = new Set()) {
   return spans.filter((span) => !hidden.has(span.label) && (span.score === null || span.score >= threshold));
 }
 
+const names = new WeakMap(); // of spans: a slider asks for the same again and again
+
+/** The name of a span on one line. */
+export function nameOf(text, span) {
+  let name = names.get(span);
+  if (name === undefined) names.set(span, name = plain(text.slice(span.start, span.end)));
+  return name;
+}
+
 /** Spans by name and type, in the order of the text. */
 export function counts(text, spans) {
   const found = new Map();
   for (const span of spans) {
-    const name = plain(text.slice(span.start, span.end)), key = `${span.label}\t${name}`;
+    const name = nameOf(text, span), key = `${span.label}\t${name}`;
     let one = found.get(key);
     if (!one) found.set(key, one = { key, name, label: span.label, count: 0, score: null, edited: false, spans: [] });
     one.count++;
@@ -184,7 +203,7 @@ function borders(text, from, to, edge) {
 
 /** A state with what was before and what was undone. */
 export const history = (state) => ({ past: [], state, future: [] });
-export const next = (h, state) => ({ past: [...h.past, h.state], state, future: [] });
+export const next = (h, state) => ({ past: [...h.past, h.state].slice(-STEPS), state, future: [] });
 export const undo = (h) => h.past.length ? { past: h.past.slice(0, -1), state: h.past.at(-1), future: [h.state, ...h.future] } : h;
 export const redo = (h) => h.future.length ? { past: [...h.past, h.state], state: h.future[0], future: h.future.slice(1) } : h;
 
