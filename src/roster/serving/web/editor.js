@@ -12,10 +12,10 @@ export class Editor {
     this.dialog = byId("editor");
     byId("editor-close").addEventListener("click", () => this.dialog.close());
     byId("editor-delete").addEventListener("click", () => this.remove());
-    byId("editor-why").addEventListener("click", () => { const { name } = this; this.dialog.close(); options.onWhy(name); });
+    byId("editor-why").addEventListener("click", () => this.dialog.close("why"));
     byId("editor-borders").addEventListener("click", (event) => this.nudge(event.target.closest("button")));
     this.dialog.addEventListener("submit", () => this.save());
-    this.dialog.addEventListener("close", () => options.onClose());
+    this.dialog.addEventListener("close", () => (this.dialog.returnValue === "why" ? options.onWhy(nameOf(this.text, this.span)) : options.onClose()));
     this.dialog.addEventListener("click", (event) => { if (event.target === this.dialog) this.dialog.close(); });
   }
 
@@ -34,6 +34,7 @@ export class Editor {
       el("input", { type: "radio", name: "type", value: type, checked: type === this.label, autofocus: i === 0, onchange: () => { this.label = type; this.draw(); } }),
       el("span", {}, type))));
     this.draw();
+    this.dialog.returnValue = "";
     this.dialog.showModal();
     byId("editor-types").querySelector("input:checked").focus();
     this.place(box);
@@ -53,9 +54,10 @@ export class Editor {
 
   draw() {
     const { text, range: { start, end } } = this;
-    fill(byId("editor-text"), "…", text.slice(Math.max(0, start - CONTEXT), start),
+    const before = text.slice(Math.max(0, start - CONTEXT), start), after = text.slice(end, end + CONTEXT);
+    fill(byId("editor-text"), start > CONTEXT ? before.replace(/^\S*\s/u, "… ") : before,
       el("mark", { class: `entity ${this.options.hue(this.label)}`, dataset: { label: this.label } }, text.slice(start, end)),
-      text.slice(end, end + CONTEXT), "…");
+      end + CONTEXT < text.length ? after.replace(/\s\S*$/u, " …") : after);
     const others = this.others().length;
     byId("editor-all-row").hidden = !others;
     byId("editor-all-label").textContent = `All ${others + 1} occurrences`;

@@ -13,6 +13,7 @@ import { pieces } from "./split.js";
 const BLOCK = 1600;
 const WORD = /[\p{L}\p{M}\p{N}]+(?:['’\-][\p{L}\p{M}\p{N}]+)*|[^\s\p{L}\p{M}\p{N}]/gu;
 const LINE = 80;
+const AT_FIRST = 3; // blocks that are drawn before the browser tells which are near the screen
 
 export class View {
   /**
@@ -45,7 +46,7 @@ export class View {
       const node = el("div", { class: "block", dataset: { number } }, text.slice(start, end));
       const lines = text.slice(start, end).split("\n").reduce((sum, line) => sum + 1 + Math.floor(line.length / LINE), 0);
       node.style.containIntrinsicSize = `auto ${Math.round(lines * 1.9)}rem`;
-      return { start, end, node, version: this.version, near: false };
+      return { start, end, node, version: this.version, near: number < AT_FIRST };
     });
     fill(this.root, this.blocks.map(({ node }) => node));
     for (const { node } of this.blocks) this.near.observe(node);
