@@ -120,8 +120,8 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address in a new window. At the end of the test, no page may have had an error, a violation of its
-    policy, or a request to another server."""
+    """Opens an address in a new window. At the end of the test, no page may have had an error, a violation of
+    its policy, or a request to another server."""
     contexts, wrong = [], []
 
     def opened(address: str, path: str = "/", *, wait: bool = True, **options: Any) -> Any:
@@ -131,7 +131,10 @@ def open_page(chromium: Any) -> Iterator[Callable[..., Any]]:
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda message: wrong.append(message.text) if _is_error(message) else None)
-        page.on("request", lambda one: None if one.url.startswith((address, "blob:", "data:")) else wrong.append(one.url))
+        page.on(
+            "request",
+            lambda one: None if one.url.startswith((address, "blob:", "data:")) else wrong.append(one.url),
+        )
         page.goto(address + path, wait_until="networkidle" if wait else "load")
         return page
 
@@ -154,8 +157,7 @@ def page(open_page: Callable[..., Any], served: Server) -> Any:
 
 @pytest.fixture
 def pictures() -> Path:
-    """The run folder of ROSTER_TEST_PICTURES, with which pictures of the docs are made; without it the test is
-    skipped."""
+    """The run folder with which pictures of the docs are made; without it the test is skipped."""
     if PICTURES not in os.environ:
         pytest.skip(f"pictures of the docs are made with {PICTURES}=RUN")
     return Path(os.environ[PICTURES])

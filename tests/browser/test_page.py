@@ -17,7 +17,9 @@ from roster.infer.recogniser import Recogniser, load
 from tests.served import Server
 
 TOKEN = "0123456789abcdefXYZ"
-TEXT = "Anna Berg went to Paris and Bonn with Carl .\n\nthen Carl saw Dora in Oslo . then the house in Oslo .\n"
+TEXT = (
+    "Anna Berg went to Paris and Bonn with Carl .\n\nthen Carl saw Dora in Oslo . then the house in Oslo .\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +28,16 @@ def ner(run: Path) -> Recogniser:
 
 
 @pytest.fixture(scope="module")
-def guarded(run: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def guarded(
+    run: Path, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
     """Two models, one of them without its run; a token; one request at a time."""
     folder = tmp_path_factory.mktemp("guarded")
     shutil.copytree(run / "model", folder / "bare")
     (folder / "tokens").write_text(TOKEN + "\n")
-    server = Server(environment, f"news={run}", folder / "bare", "--token-file", folder / "tokens", "--device",
-                    "cpu", "--max-requests", "1", "--max-characters", "3000", "--max-body", "40000")  # fmt: skip
+    limits = ["--max-requests", "1", "--max-characters", "3000", "--max-body", "40000"]
+    tokens = ["--token-file", folder / "tokens"]
+    server = Server(environment, f"news={run}", folder / "bare", *tokens, *limits, "--device", "cpu")
     yield server
     assert server.stop() == 0, server.errors
 
@@ -79,15 +84,18 @@ def select(page: Any, words: str) -> None:
         """(words) => {
           const view = document.querySelector("#view");
           const box = (offset) => {
-            const walker = document.createTreeWalker(view, NodeFilter.SHOW_TEXT), range = document.createRange();
+            const walker = document.createTreeWalker(view, NodeFilter.SHOW_TEXT);
+            const range = document.createRange();
             let node = walker.nextNode(), left = offset;
             while (left >= node.length) { left -= node.length; node = walker.nextNode(); }
             range.setStart(node, left);
             range.setEnd(node, left + 1);
             return range.getBoundingClientRect();
           };
-          const start = view.textContent.indexOf(words), first = box(start), last = box(start + words.length - 1);
-          return [[first.left + 1, (first.top + first.bottom) / 2], [last.right - 1, (last.top + last.bottom) / 2]];
+          const start = view.textContent.indexOf(words);
+          const first = box(start), last = box(start + words.length - 1);
+          const middle = ({ top, bottom }) => (top + bottom) / 2;
+          return [[first.left + 1, middle(first)], [last.right - 1, middle(last)]];
         }""",
         words,
     )
@@ -107,7 +115,11 @@ def test_the_entities_are_those_of_the_model(page: Any, ner: Recogniser, tmp_pat
     held = page.evaluate("document.querySelector('#text').value")
     assert page.evaluate("document.querySelector('#view').textContent") == held
     assert spans(page, tmp_path) == [one.as_dict() for one in ner(held)]
-    assert page.locator("#summary").inner_text().startswith(f"{len(alone)} entities in {len(held) + 2} characters")
+    assert (
+        page.locator("#summary")
+        .inner_text()
+        .startswith(f"{len(alone)} entities in {len(held) + 2} characters")
+    )
 
 
 def test_scores_and_types_are_chosen_without_a_request(page: Any, ner: Recogniser) -> None:
@@ -122,7 +134,9 @@ def test_scores_and_types_are_chosen_without_a_request(page: Any, ner: Recognise
     )
     expected = [(one.text, one.label) for one in found if one.score >= limit]
     assert 0 < len(expected) < len(found)
-    page.wait_for_function("(n) => document.querySelectorAll('#view .entity').length === n", arg=len(expected))
+    page.wait_for_function(
+        "(n) => document.querySelectorAll('#view .entity').length === n", arg=len(expected)
+    )
     assert marks(page) == expected
     assert f"{len(found) - len(expected)} not shown" in page.locator("#summary").inner_text()
     page.click('.chip[data-type="LOC"]')
@@ -358,7 +372,9 @@ def test_files_are_opened_and_dropped(page: Any, tmp_path: Path, ner: Recogniser
     page.set_input_files("#files", [tmp_path / "one.txt", tmp_path / "two.txt"])
     finished(page)
     assert page.locator("#document option").all_inner_texts() == ["one.txt", "two.txt"]
-    assert [name for name, _ in marks(page)] == [one.text for one in ner((tmp_path / "one.txt").read_bytes().decode())]
+    assert [name for name, _ in marks(page)] == [
+        one.text for one in ner((tmp_path / "one.txt").read_bytes().decode())
+    ]
     page.select_option("#document", label="two.txt")
     assert marks(page) == [("Dora", "PER"), ("Rome", "LOC")]
     documents = exported(page, "jsonl", tmp_path).read_text().splitlines()
@@ -367,7 +383,8 @@ def test_files_are_opened_and_dropped(page: Any, tmp_path: Path, ner: Recogniser
     page.click("#again")
     transfer = page.evaluate_handle(
         """() => { const data = new DataTransfer();
-           data.items.add(new File(["Carl went to Oslo ."], "three.txt", { type: "text/plain" })); return data; }"""
+           data.items.add(new File(["Carl went to Oslo ."], "three.txt", { type: "text/plain" }));
+           return data; }"""
     )
     page.dispatch_event("main", "dragenter", {"dataTransfer": transfer})
     assert page.locator("#drop").is_visible()
@@ -452,7 +469,7 @@ def test_a_token_is_asked_for_and_a_busy_service_asked_again(
     page.wait_for_selector("#token", state="hidden")
     answers = []
     page.on("response", lambda one: answers.append(one.status) if "/predict" in one.url else None)
-    text = TEXT * 150  # several requests at a time, of which the service takes one
+    text = TEXT * 80  # several requests at a time, of which the service takes one
     find(page, text)
     assert 503 in answers
     page.reload(wait_until="networkidle")

@@ -33,8 +33,8 @@ def serve(
     """Answers requests over HTTP, and shows a page at `/`, until SIGTERM or Ctrl-C.
 
     Args:
-        models: a model folder, an export or a run folder; several, each as `FOLDER` or `NAME=FOLDER`; or a mapping
-            of names to folders or to recognisers that are loaded already.
+        models: a model folder, an export or a run folder; several, each as `FOLDER` or `NAME=FOLDER`; or a
+            mapping of names to folders or to recognisers that are loaded already.
         host: the address to listen on.
         port: the port; 0 takes a free one.
         token_file: a file with accepted tokens, one a line; without it, the variable ROSTER_SERVE_TOKEN.
@@ -46,8 +46,8 @@ def serve(
         background: serve in a thread, and return at once.
 
     Returns:
-        None when the service has ended; with `background`, the service, whose `url` is its address and which ends
-        with `close()` or at the end of a `with` block.
+        None when the service has ended; with `background`, the service, whose `url` is its address and which
+        ends with `close()` or at the end of a `with` block.
 
     Raises:
         RosterError: the extra `serve` is not installed; a model, an option or the address cannot be used.

@@ -13,11 +13,11 @@ from roster.cli.options import positive
 HELP = """\
 Answer requests over HTTP, and show a page at / to mark texts, correct the entities and export them. POST
 /predict finds entities in texts; /explain has the dictionary entries behind a name; /models, /health, /ready,
-/metrics and /openapi.json tell about the service. Each MODEL is a model folder or a run folder; NAME=FOLDER gives it a
-name. Requests at the same time are computed together. The service listens on this machine only, unless
---host says otherwise. With --token-file, or a token in the variable ROSTER_SERVE_TOKEN, requests need it.
-SIGTERM or Ctrl-C ends it, after the requests under way are answered. Standard output has one JSON object a
-line: one for each request, without its text.
+/metrics and /openapi.json tell about the service. Each MODEL is a model folder or a run folder; NAME=FOLDER
+gives it a name. Requests at the same time are computed together. The service listens on this machine only,
+unless --host says otherwise. With --token-file, or a token in the variable ROSTER_SERVE_TOKEN, requests need
+it. SIGTERM or Ctrl-C ends it, after the requests under way are answered. Standard output has one JSON object
+a line: one for each request, without its text.
 """
 EXAMPLE = "roster serve news=runs/news drugs=drugs-int8 --port 8080"
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--token-file", metavar="FILE", help="file with accepted tokens, one a line")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument("--audit", metavar="[NAME=]FOLDER", action="append", default=[],
-                        help="audit of a model (roster audit), if it is not in its run folder; /explain and the page show it")  # fmt: skip
+                        help="audit of a model, where it is not in its run folder")  # fmt: skip
     parser.add_argument("--max-body", metavar="BYTES", type=int, default=2 * 2**20,
                         help="largest body of a request (default: 2097152)")  # fmt: skip
     parser.add_argument("--max-characters", metavar="N", type=int, default=100_000,

@@ -38,7 +38,7 @@ from roster.serving.schemas import (
 from roster.serving.settings import Limits
 from roster.serving.static import static_files, static_routes
 
-PATHS = ("/", "/predict", "/models", "/explain", "/health", "/ready", "/metrics", "/openapi.json")
+PATHS = ("/predict", "/models", "/explain", "/health", "/ready", "/metrics", "/openapi.json")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ERRORS = {
     400: "The body is not valid JSON in UTF-8.",
@@ -243,8 +243,9 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
         limits = {name: getattr(service.limits, name) for name in LimitsAnswer.model_fields}
         return JSONResponse({"default": default, "models": listed, "limits": limits})
 
-    @app.get("/explain", summary="Where the training labels of a name come from", response_model=ExplainAnswer,
-             responses=_errors(401, 422, 500, 503), openapi_extra={"parameters": parameters(service.models)})  # fmt: skip
+    @app.get("/explain", summary="Where training labels of a name come from", response_model=ExplainAnswer,
+             responses=_errors(401, 422, 500, 503),
+             openapi_extra={"parameters": parameters(service.models)})  # fmt: skip
     async def origins(request: Request) -> JSONResponse:
         asked = parse_query(request.query_params, service.models)
         request.state.log.update(model=asked.model)

@@ -83,9 +83,8 @@ def load_models(
     audits = audits or {}
     for name in audits:
         if name not in folders:
-            raise ConfigError(
-                f"there is no model '{name}' for the audit {audits[name]}; the models are {', '.join(folders)}"
-            )
+            known = ", ".join(folders)
+            raise ConfigError(f"there is no model '{name}' for the audit {audits[name]}; models: {known}")
     places = {name: find_places(folder, audits.get(name)) for name, folder in folders.items()}
     models = {}
     for name, folder in folders.items():
@@ -96,8 +95,7 @@ def load_models(
 
 
 def named_audits(given: Sequence[str], models: Sequence[str]) -> dict[str, str]:
-    """Folders of audits by model, from arguments such as `news=audits/news`; the name may be left out if there is
-    one model.
+    """Folders of audits by model, from arguments such as `news=audits/news`; one model needs no name.
 
     Raises:
         ConfigError: an argument names no model, or two have the same name.

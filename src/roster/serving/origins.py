@@ -1,7 +1,7 @@
 """Why a name was labelled in training: the entries that gave its labels, and what the audit found on them.
 
-The index is a temporary SQLite database on disk, made when it is first asked for, so the memory that it takes does
-not grow with the training text.
+The index is a temporary SQLite database on disk, made when it is first asked for, so the memory that it takes
+does not grow with the training text.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ UNLABELLED = (
 TABLES = """
 CREATE TABLE label (folded TEXT, name TEXT, entry TEXT, type TEXT, source TEXT, line INTEGER, labels INTEGER,
   PRIMARY KEY (folded, name, entry, type, source, line)) WITHOUT ROWID;
-CREATE TABLE verdict (entry TEXT, type TEXT, source TEXT, line INTEGER, verdict TEXT, believed TEXT, longer TEXT,
-  confidence REAL, PRIMARY KEY (entry, type, source, line)) WITHOUT ROWID;
+CREATE TABLE verdict (entry TEXT, type TEXT, source TEXT, line INTEGER, verdict TEXT, believed TEXT,
+  longer TEXT, confidence REAL, PRIMARY KEY (entry, type, source, line)) WITHOUT ROWID;
 CREATE TABLE missing (folded TEXT, name TEXT, type TEXT, count INTEGER, confidence REAL);
 CREATE INDEX missing_name ON missing (folded);
 """
@@ -50,14 +50,17 @@ INSERT INTO label VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET labels = labels + excluded.labels
 """
 ENTRIES = """
-SELECT entry, type, source, line, sum(labels) AS total, verdict, believed, longer, confidence, count(*) OVER () AS every
+SELECT entry, type, source, line, sum(labels) AS total, verdict, believed, longer, confidence,
+  count(*) OVER () AS every
 FROM label LEFT JOIN verdict USING (entry, type, source, line)
-WHERE folded = :folded AND (:exact IS NULL OR name = :exact OR entry = :exact) AND (:type IS NULL OR type = :type)
+WHERE folded = :folded AND (:exact IS NULL OR name = :exact OR entry = :exact)
+  AND (:type IS NULL OR type = :type)
 GROUP BY entry, type, source, line ORDER BY total DESC, entry, type, source, line LIMIT :most
 """
 MISSING = """
 SELECT name, type, count, confidence FROM missing
-WHERE folded = :folded AND (:type IS NULL OR type = :type) ORDER BY name = :exact DESC, confidence DESC LIMIT 1
+WHERE folded = :folded AND (:type IS NULL OR type = :type)
+ORDER BY name = :exact DESC, confidence DESC LIMIT 1
 """
 
 
@@ -127,16 +130,16 @@ class Origins:
         """Why a name was labelled.
 
         Args:
-            name: the words, as the text has them. If no label has exactly these, upper and lower case are the same.
+            name: the words, as the text has them. If no label has exactly these, case does not count.
             label: only entries of this type.
 
         Returns:
-            `name`; `known`: whether there is an index; `note`; `entries`, those with the most labels first; `more`:
-            how many are left out; `missing`: what the audit claims if the name has no label, or None.
+            `name`; `known`: whether there is an index; `note`; `entries`, those with the most labels first;
+            `more`: how many are left out; `missing`: a name that the audit would add, or None.
         """
         name = plain(name)
-        answer: dict[str, Any] = {"name": name, "known": False, "note": self.note or None, "entries": [], "more": 0,
-                                  "missing": None}  # fmt: skip
+        nothing = {"entries": [], "more": 0, "missing": None}
+        answer: dict[str, Any] = {"name": name, "known": False, "note": self.note or None, **nothing}
         with self._lock:
             if self._database is None and self.places and not self._closed:
                 self._database = self._built()
@@ -237,7 +240,7 @@ def plain(name: str) -> str:
 
 
 def _counted(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
-    """Different rows with how often each is there, a part of them at a time; a row may be in several parts."""
+    """Different rows with how often each is there, in parts; a row may be in several of them."""
     counter: Counter[tuple[Any, ...]] = Counter()
     for row in rows:
         counter[row] += 1

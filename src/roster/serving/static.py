@@ -1,7 +1,7 @@
 """The files of the web pages, in memory: pages at their own paths, everything else at `/web/FILE`.
 
-The files of the folder `web` are listed when the service starts. A request is looked up in that list, so no path
-leads to another file. They hold nothing secret, and are answered without a token.
+The files of the folder `web` are listed when the service starts. A request is looked up in that list, so no
+path leads to another file. They hold nothing secret, and are answered without a token.
 """
 
 from __future__ import annotations

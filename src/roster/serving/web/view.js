@@ -33,6 +33,13 @@ export class View {
     }, { rootMargin: "600px 0px" });
     root.addEventListener("keydown", (event) => this.key(event));
     root.addEventListener("click", (event) => this.click(event));
+    root.addEventListener("dragstart", (event) => event.preventDefault());
+    root.addEventListener("pointerdown", ({ target }) => {
+      // In Chromium, no selection begins in an element that takes the focus by the same press.
+      const mark = target.closest(".entity");
+      mark?.removeAttribute("tabindex");
+      if (mark) addEventListener("pointerup", () => { mark.tabIndex = -1; }, { once: true });
+    });
     root.addEventListener("pointerup", (event) => { if (event.pointerType !== "touch") this.selected(); });
     addEventListener("beforeprint", () => this.blocks.forEach((block) => this.draw(block)));
   }
