@@ -279,6 +279,7 @@ def test_sigterm_answers_what_is_under_way(int8: Path, environment: dict[str, st
         (["no-such"], "there is no model folder no-such"),
         (["a=x", "b/a"], "two models are called 'a'"),
         (["x", "--max-texts", "0"], "--max-texts must be more than 0, not 0"),
+        (["{int8}", "--audit", "no-such"], "no-such is no audit: it has no audit.jsonl"),
         (["x", "--timeout", "nan"], "'seconds' must be more than 0"),
         (["x", "--token-file", "no-such"], "no-such: No such file"),
         (["{int8}", "--device", "cuda"], "runs on the CPU"),
