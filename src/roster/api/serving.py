@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roster.errors import RosterError
@@ -66,10 +67,13 @@ def serve(
     from roster.serving.models import load_models, named_audits, named_folders, served
     from roster.serving.settings import Limits
 
-    tokens = read_tokens(token_file)
+    tokens = read_tokens(None if token_file is None else Path(token_file))
     given: Mapping[str, Any] = models if isinstance(models, Mapping) else _by_name(models, named_folders)
-    folders = {name: one for name, one in given.items() if isinstance(one, str | PathLike)}
-    named = dict(audits) if isinstance(audits, Mapping) else named_audits(list(audits), list(given))
+    folders = {name: str(one) for name, one in given.items() if isinstance(one, str | PathLike)}
+    if isinstance(audits, Mapping):
+        named = {name: str(folder) for name, folder in audits.items()}
+    else:
+        named = named_audits(list(audits), list(given))
     if not tokens and not is_loopback(host):
         LOGGER.warning(f"anyone who reaches {host} can use the service; --token-file restricts it")
     loaded = load_models(folders, device, named)
