@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
     from roster.api.reporting import report
     from roster.api.review import open_review, start_review
+    from roster.api.serving import serve
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
@@ -51,6 +52,7 @@ __all__ = [
     "pretrain",
     "read",
     "report",
+    "serve",
     "show_log",
     "start_review",
     "train",
@@ -64,6 +66,7 @@ _MODULES = {
     "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
     "api.reporting": ("report",),
     "api.review": ("open_review", "start_review"),
+    "api.serving": ("serve",),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from roster.auditing.evidence import Evidence, Source
+from roster.auditing.evidence import Evidence
 from roster.auditing.labels import DOUBTED, JudgedLabels
 from roster.auditing.occurrences import Claim, agreement, shrunk
 from roster.auditing.trust import share
+from roster.corpus.provenance import Source
 
 RIGHT, WRONG, AMBIGUOUS, OTHER_TYPE, PART = (
     "right", "wrong", "ambiguous", "wrong type", "part of a longer name",

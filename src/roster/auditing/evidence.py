@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from roster.auditing.occurrences import WordIndex
 from roster.auditing.opinions import Opinions
-from roster.corpus.dataset import PROVENANCE, Dataset, Part
+from roster.corpus.dataset import Dataset, Part
 from roster.corpus.io import read
+from roster.corpus.provenance import Source, provenance_file, read_provenance
 from roster.corpus.sentence import Sentence
 from roster.errors import RunError
 from roster.training.finished import FinishedRun, members
@@ -22,18 +21,6 @@ from roster.training.mentions import Mentions, found_mentions, label_mentions, s
 
 CONTEXT = 60
 """Characters of a sentence that an example shows on each side of a mention."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """An entry of a dictionary (or another source) that a label comes from. `line` 0: not known."""
-
-    source: str
-    entry: str
-    line: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"source": self.source, "entry": self.entry, "line": self.line}
 
 
 @dataclass(frozen=True)
@@ -138,13 +125,10 @@ def read_run(run: str | Path, data: str | Path | Dataset | None = None) -> Evide
 
 def read_sources(dataset: Dataset) -> dict[tuple[int, int, int], tuple[Source, ...]]:
     """Where the labels come from, as `roster label` noted it beside them; nothing where it did not."""
-    part = dataset.parts["train"]
-    if not isinstance(part, Part) or len(part.paths) != 1:
+    part, file = dataset.parts["train"], provenance_file(dataset)
+    if file is None or not isinstance(part, Part):
         return {}
-    file = part.paths[0].with_name(part.paths[0].name + PROVENANCE)
-    if not file.is_file():
-        return {}
-    found = dict(_read_sources(file))
+    found = {(one.sentence, one.start, one.end): one.sources for one in read_provenance(file)}
     labels = {(i, x.start, x.end) for i, s in enumerate(dataset.train) for x in s.spans or ()}
     if labels.issuperset(found):
         return found
@@ -157,15 +141,3 @@ def _numbers(part: Part) -> dict[int, int]:
     sentences = read(part.paths[0], part.format, split=part.split, labels=part.labels)
     with_words = (number for number, sentence in enumerate(sentences) if sentence.words)
     return {number: kept for kept, number in enumerate(with_words)}
-
-
-def _read_sources(file: Path) -> Iterator[tuple[tuple[int, int, int], tuple[Source, ...]]]:
-    """Lines of the provenance file. Sentences are counted from 0 there, empty ones too."""
-    with file.open(encoding="utf-8") as lines:
-        for line in lines:
-            one = json.loads(line)
-            found = tuple(
-                Source(str(x.get("source", "")), str(x.get("entry", "")), int(x.get("line") or 0))
-                for x in one.get("evidence", ())
-            )
-            yield (one["sentence"], one["start"], one["end"]), found

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roster.auditing.evidence import Evidence, Source
+from roster.auditing.evidence import Evidence
 from roster.auditing.spans import Spans, certainty, means, overlapping, predicted
 from roster.auditing.trust import places, trust
+from roster.corpus.provenance import Source
 
 DOUBTED = 0.5
 """A label that the members give less certainty than this is believed wrong."""

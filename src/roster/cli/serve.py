@@ -9,16 +9,15 @@ from types import FrameType
 from typing import NoReturn
 
 from roster.cli.options import positive
-from roster.errors import RosterError
-from roster.log import LOGGER
 
 HELP = """\
-Answer requests over HTTP: POST /predict finds entities in texts; /models, /health, /ready, /metrics and
-/openapi.json tell about the service. Each MODEL is a model folder or a run folder; NAME=FOLDER gives it a
-name. Requests at the same time are computed together. The service listens on this machine only, unless
---host says otherwise. With --token-file, or a token in the variable ROSTER_SERVE_TOKEN, requests need it.
-SIGTERM or Ctrl-C ends it, after the requests under way are answered. Standard output has one JSON object a
-line: one for each request, without its text.
+Answer requests over HTTP, and show a page at / to mark texts, correct the entities and export them. POST
+/predict finds entities in texts; /explain has the dictionary entries behind a name; /models, /health, /ready,
+/metrics and /openapi.json tell about the service. Each MODEL is a model folder or a run folder; NAME=FOLDER
+gives it a name. Requests at the same time are computed together. The service listens on this machine only,
+unless --host says otherwise. With --token-file, or a token in the variable ROSTER_SERVE_TOKEN, requests need
+it. SIGTERM or Ctrl-C ends it, after the requests under way are answered. Standard output has one JSON object
+a line: one for each request, without its text.
 """
 EXAMPLE = "roster serve news=runs/news drugs=drugs-int8 --port 8080"
 
@@ -33,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="port; 0 takes a free one (default: 8000)")  # fmt: skip
     parser.add_argument("--token-file", metavar="FILE", help="file with accepted tokens, one a line")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
+    parser.add_argument("--audit", metavar="[NAME=]FOLDER", action="append", default=[],
+                        help="audit of a model, where it is not in its run folder")  # fmt: skip
     parser.add_argument("--max-body", metavar="BYTES", type=int, default=2 * 2**20,
                         help="largest body of a request (default: 2097152)")  # fmt: skip
     parser.add_argument("--max-characters", metavar="N", type=int, default=100_000,
@@ -50,20 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     positive(args, "max_body", "max_characters", "max_texts", "max_sentence", "max_requests", "timeout")
     signal.signal(signal.SIGTERM, _end)  # until the service runs, and handles it itself
-    try:
-        from roster.serving.server import is_loopback, listen, serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in (
-            "fastapi",
-            "uvicorn",
-            "prometheus_client",
-            "starlette",
-        ):
-            raise
-        raise RosterError('roster serve needs FastAPI and uvicorn: pip install "roster-ner[serve]"') from None
-    from roster.serving.auth import read_tokens
+    from roster.api.serving import serve
     from roster.serving.logs import json_log
-    from roster.serving.models import load_models, named_folders
     from roster.serving.settings import Limits
 
     limits = Limits(
@@ -74,12 +63,8 @@ def run(args: argparse.Namespace) -> int:
         seconds=args.timeout,
         requests=args.max_requests,
     )
-    tokens, folders = read_tokens(args.token_file), named_folders(args.models)
-    if not tokens and not is_loopback(args.host):
-        LOGGER.warning(f"anyone who reaches {args.host} can use the service; --token-file restricts it")
-    models = load_models(folders, args.device)
-    listening = listen(args.host, args.port)
-    serve(models, listening, limits=limits, tokens=tokens, log=json_log(sys.stdout))
+    serve(args.models, host=args.host, port=args.port, token_file=args.token_file, device=args.device,
+          audits=args.audit, limits=limits, log=json_log(sys.stdout))  # fmt: skip
     return 0
 
 

@@ -18,6 +18,7 @@ from roster.serving.answers import check_types, results
 from roster.serving.auth import Tokens
 from roster.serving.batcher import Batcher, SentenceTooLongError
 from roster.serving.envelope import OPEN_PATHS, Envelope, unexpected
+from roster.serving.explaining import explain, parameters, parse_query
 from roster.serving.failures import RequestError, try_later
 from roster.serving.logs import Log, place_of
 from roster.serving.metrics import Metrics
@@ -25,6 +26,8 @@ from roster.serving.models import ServedModel, chosen, default_of
 from roster.serving.receiving import check_headers, read_body, unless_gone
 from roster.serving.schemas import (
     ErrorAnswer,
+    ExplainAnswer,
+    LimitsAnswer,
     ModelsAnswer,
     PredictAnswer,
     PredictRequest,
@@ -33,8 +36,9 @@ from roster.serving.schemas import (
     request_examples,
 )
 from roster.serving.settings import Limits
+from roster.serving.static import static_files, static_routes
 
-PATHS = ("/predict", "/models", "/health", "/ready", "/metrics", "/openapi.json")
+PATHS = ("/predict", "/models", "/explain", "/health", "/ready", "/metrics", "/openapi.json")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 ERRORS = {
     400: "The body is not valid JSON in UTF-8.",
@@ -146,6 +150,8 @@ class Service:
         finally:
             for batcher in self.batchers.values():
                 await batcher.stop()
+            for model in self.models.values():
+                model.origins.close()
 
 
 def _waiting(batcher: Batcher) -> int:
@@ -170,7 +176,7 @@ def create_app(
         stopping: whether the server has been asked to end; new requests are then refused.
     """
     service = Service(models, limits or Limits(), log, stopping)
-    # No pages with scripts (`/docs`): they would be loaded from another server.
+    # Not FastAPI's pages (`/docs`): their scripts would be loaded from another server.
     app = FastAPI(
         title="RoSTER",
         version=roster.__version__,
@@ -182,6 +188,8 @@ def create_app(
         lifespan=service.running,
     )
     _add_routes(app, service, tokens or Tokens([]))
+    files = static_files()
+    app.router.routes.extend(static_routes(files))
 
     @app.exception_handler(RequestError)
     async def on_failure(request: Request, failure: RequestError) -> JSONResponse:
@@ -200,7 +208,7 @@ def create_app(
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         return unexpected(request.state.identifier)  # Starlette raises the error again, and Envelope logs it
 
-    return Envelope(app, PATHS, tokens or Tokens([]), service.metrics, log)
+    return Envelope(app, [*PATHS, *files], [*OPEN_PATHS, *files], tokens or Tokens([]), service.metrics, log)
 
 
 DESCRIPTION = "Finds entities in texts. Errors are JSON objects with `error` (what is wrong) and `where`."
@@ -228,8 +236,21 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
 
     @app.get("/models", summary="Models and their types", response_model=ModelsAnswer, responses=_errors(401))
     async def models() -> JSONResponse:
-        listed = [{"name": name, "types": list(model.types)} for name, model in service.models.items()]
-        return JSONResponse({"default": default, "models": listed})
+        listed = [
+            {"name": name, "types": list(model.types), "explains": bool(model.origins.places)}
+            for name, model in service.models.items()
+        ]
+        limits = {name: getattr(service.limits, name) for name in LimitsAnswer.model_fields}
+        return JSONResponse({"default": default, "models": listed, "limits": limits})
+
+    @app.get("/explain", summary="Where training labels of a name come from", response_model=ExplainAnswer,
+             responses=_errors(401, 422, 500, 503),
+             openapi_extra={"parameters": parameters(service.models)})  # fmt: skip
+    async def origins(request: Request) -> JSONResponse:
+        asked = parse_query(request.query_params, service.models)
+        request.state.log.update(model=asked.model)
+        with service.place():
+            return JSONResponse(await explain(asked, service.models[asked.model], service.limits.seconds))
 
     @app.get("/health", summary="Whether the process answers", response_model=StatusAnswer)
     async def health() -> JSONResponse:

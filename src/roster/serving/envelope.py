@@ -24,8 +24,12 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Embedder-Policy": "require-corp",
     "Cache-Control": "no-store",
 }
+"""Of every answer; a route may set its own policy and caching."""
 OPEN_PATHS = ("/health", "/ready")
 """Answered without a token."""
 IDENTIFIER = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -37,14 +41,24 @@ class Envelope:
     Args:
         app: what answers.
         paths: its routes; another path is logged and counted as `other`, because it may hold anything.
+        open_paths: those that are answered without a token.
         tokens: the accepted tokens.
         metrics: counts requests.
         log: gets one line a request. A route adds fields in `request.state.log`, and finds the identifier in
             `request.state.identifier`.
     """
 
-    def __init__(self, app: ASGIApp, paths: Collection[str], tokens: Tokens, metrics: Metrics, log: Log):
-        self._app, self._paths, self._tokens, self._metrics, self._log = app, paths, tokens, metrics, log
+    def __init__(
+        self,
+        app: ASGIApp,
+        paths: Collection[str],
+        open_paths: Collection[str],
+        tokens: Tokens,
+        metrics: Metrics,
+        log: Log,
+    ):
+        self._app, self._paths, self._open_paths = app, frozenset(paths), frozenset(open_paths)
+        self._tokens, self._metrics, self._log = tokens, metrics, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,12 +77,13 @@ class Envelope:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 into = MutableHeaders(scope=message)
-                for name, value in {**HEADERS, "X-Request-ID": identifier}.items():
-                    into[name] = value
+                for name, value in HEADERS.items():
+                    into.setdefault(name, value)
+                into["X-Request-ID"] = identifier
             await send(message)
 
         try:
-            if scope["path"] in OPEN_PATHS or self._tokens.accept(headers.get("authorization")):
+            if scope["path"] in self._open_paths or self._tokens.accept(headers.get("authorization")):
                 await self._app(scope, receive, send_with_headers)
             else:
                 await refusal()(scope, receive, send_with_headers)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from roster.errors import ConfigError
 from roster.infer.recogniser import Recogniser, load
 from roster.serving.batcher import Find
 from roster.serving.failures import RequestError
+from roster.serving.origins import NOTHING, Origins, Places, find_places
 from roster.serving.schemas import shown
 
 DEFAULT = "default"
@@ -20,15 +21,18 @@ NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 @dataclass(frozen=True)
 class ServedModel:
-    """What the service needs of a model: its types, and a function that labels sentences."""
+    """What the service needs of a model: its types, a function that labels sentences, and where the labels of
+    its training come from."""
 
     types: tuple[str, ...]
     find: Find
+    origins: Origins = field(default_factory=lambda: Origins(Places(note=NOTHING)))
 
 
-def served(recogniser: Recogniser) -> ServedModel:
+def served(recogniser: Recogniser, places: Places | None = None) -> ServedModel:
     """A recogniser as a model of the service."""
-    return ServedModel(tuple(recogniser.types), recogniser.find)
+    origins = Origins(places or Places(note=NOTHING))
+    return ServedModel(tuple(recogniser.types), recogniser.find, origins)
 
 
 def named_folders(given: Sequence[str]) -> dict[str, str]:
@@ -62,19 +66,56 @@ def _name_of(folder: str) -> str:
     return NOT_IN_NAME.sub("-", name)[:64] or DEFAULT
 
 
-def load_models(folders: Mapping[str, str | Path], device: str = "auto") -> dict[str, ServedModel]:
+def load_models(
+    folders: Mapping[str, str | Path], device: str = "auto", audits: Mapping[str, str | Path] | None = None
+) -> dict[str, ServedModel]:
     """Loads models, and reads a sentence with each, so that the first request does not wait.
+
+    Args:
+        folders: model folders or run folders, by name.
+        device: `auto`, `cpu` or `cuda`.
+        audits: folders of `roster audit` by the name of the model, where they are not in the run folder.
 
     Raises:
         ModelError: a folder is not a model.
-        ConfigError: a model does not run on the device.
+        ConfigError: a model does not run on the device; an audit is none, or of a model that is not served.
     """
+    audits = audits or {}
+    for name in audits:
+        if name not in folders:
+            known = ", ".join(folders)
+            raise ConfigError(f"there is no model '{name}' for the audit {audits[name]}; models: {known}")
+    places = {name: find_places(folder, audits.get(name)) for name, folder in folders.items()}
     models = {}
     for name, folder in folders.items():
         recogniser = load(folder, device)
         recogniser("Anna Berg lives in Oslo.")
-        models[name] = served(recogniser)
+        models[name] = served(recogniser, places[name])
     return models
+
+
+def named_audits(given: Sequence[str], models: Sequence[str]) -> dict[str, str]:
+    """Folders of audits by model, from arguments such as `news=audits/news`; one model needs no name.
+
+    Raises:
+        ConfigError: an argument names no model, or two have the same name.
+
+    >>> named_audits(["audit"], ["news"]), named_audits(["news=audit"], ["news", "drugs"])
+    ({'news': 'audit'}, {'news': 'audit'})
+    """
+    found: dict[str, str] = {}
+    for argument in given:
+        name, equals, folder = argument.partition("=")
+        if not (equals and name in models):
+            if len(models) > 1:
+                raise ConfigError(
+                    f"--audit {argument}: give NAME=FOLDER, with one of the models {', '.join(models)}"
+                )
+            name, folder = models[0], argument
+        if not folder or name in found:
+            raise ConfigError(f"--audit {argument}: give one folder for each model, as NAME=FOLDER")
+        found[name] = folder
+    return found
 
 
 def default_of(names: Sequence[str]) -> str | None:

@@ -66,6 +66,17 @@ class ModelAnswer(BaseModel):
 
     name: str
     types: list[str]
+    explains: bool = Field(description="Whether `/explain` has the origins of its training labels.")
+
+
+class LimitsAnswer(BaseModel):
+    """What one request may take."""
+
+    body: int = Field(description="Bytes of the body.")
+    characters: int = Field(description="Characters of all texts.")
+    texts: int = Field(description="Texts.")
+    sentence_words: int = Field(description="Words of one sentence.")
+    seconds: float = Field(description="Seconds from the arrival to the answer.")
 
 
 class ModelsAnswer(BaseModel):
@@ -73,6 +84,50 @@ class ModelsAnswer(BaseModel):
 
     default: str | None
     models: list[ModelAnswer]
+    limits: LimitsAnswer
+
+
+class VerdictAnswer(BaseModel):
+    """What the audit found on an entry of a dictionary."""
+
+    verdict: str = Field(
+        description="`right`, `wrong`, `wrong type`, `part of a longer name` or `ambiguous`."
+    )
+    believed: str = Field(description="The type that is believed instead, or empty.")
+    longer: str = Field(description="The longer name that is believed instead, or empty.")
+    confidence: float
+
+
+class EntryAnswer(BaseModel):
+    """An entry that gave labels of the training text."""
+
+    entry: str
+    label: str
+    source: str = Field(description="The file of the dictionary, or another source; empty: not known.")
+    line: int = Field(description="The line in the file; 0: not known.")
+    labels: int = Field(description="How many labels it gave.")
+    audit: VerdictAnswer | None
+
+
+class MissingAnswer(BaseModel):
+    """A name that the audit would add to the dictionary."""
+
+    name: str
+    label: str
+    count: int = Field(description="How often it is in the training text without a label.")
+    confidence: float
+
+
+class ExplainAnswer(BaseModel):
+    """Where the training labels of a name come from."""
+
+    model: str
+    name: str
+    known: bool = Field(description="Whether the origins of the labels of this model are known.")
+    note: str | None
+    entries: list[EntryAnswer]
+    more: int = Field(description="How many entries are left out.")
+    missing: MissingAnswer | None
 
 
 class StatusAnswer(BaseModel):

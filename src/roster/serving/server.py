@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Mapping
 from types import FrameType
 
@@ -70,14 +71,13 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def serve(
-    models: Mapping[str, ServedModel], listening: socket.socket, *, limits: Limits, tokens: Tokens, log: Log
-) -> None:
-    """Answers requests until SIGTERM or SIGINT; then new ones are refused, and those under way answered.
+def make_server(
+    models: Mapping[str, ServedModel], *, limits: Limits, tokens: Tokens, log: Log
+) -> uvicorn.Server:
+    """The server of some models; `should_exit` ends it, after the requests under way are answered.
 
     Args:
         models: what is served, by name.
-        listening: the socket, as `listen` makes it; it is closed at the end.
         limits: what a request may take.
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
@@ -98,26 +98,61 @@ def serve(
             timeout_graceful_shutdown=int(limits.seconds + GRACE_SECONDS),
         )
     )
+    return server
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        server.should_exit = True
 
-    # uvicorn handles both signals while it runs, and sends them again to these handlers at the end; the
-    # handlers of Python would then end the process with another code than 0.
-    before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)}
+def address_of(listening: socket.socket) -> str:
+    """The address of a socket that listens, as in a browser."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(server: uvicorn.Server, listening: socket.socket, log: Log, facts: Mapping[str, object]) -> None:
+    """Runs a server until it ends, with warnings of other packages in the log.
+
+    Args:
+        server: the server.
+        listening: the socket, as `listen` makes it; it is closed at the end.
+        log: gets `listening`, `stopped`, and what is between.
+        facts: further fields of `listening`.
+    """
     handler = Forward(log)
     loggers = [logging.getLogger(name) for name in ("uvicorn", "asyncio")]
     for logger in loggers:
         logger.addHandler(handler)
         logger.propagate = False
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    log("listening", url=f"http://{shown}:{port}", models=sorted(models), token=bool(tokens))
+    log("listening", url=address_of(listening), **facts)
     try:
         server.run(sockets=[listening])
     finally:
         log("stopped")
         for logger in loggers:
             logger.removeHandler(handler)
+
+
+def serve(
+    models: Mapping[str, ServedModel], listening: socket.socket, *, limits: Limits, tokens: Tokens, log: Log
+) -> None:
+    """Answers requests until SIGTERM or SIGINT; then new ones are refused, and those under way answered.
+
+    Args:
+        models: what is served, by name.
+        listening: the socket, as `listen` makes it; it is closed at the end.
+        limits: what a request may take.
+        tokens: the accepted tokens.
+        log: gets one line a request, and warnings.
+    """
+    server = make_server(models, limits=limits, tokens=tokens, log=log)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    # uvicorn handles both signals while it runs, and sends them again to these handlers at the end; the
+    # handlers of Python would then end the process with another code than 0.
+    main = threading.current_thread() is threading.main_thread()
+    before = {one: signal.signal(one, stop) for one in (signal.SIGTERM, signal.SIGINT)} if main else {}
+    try:
+        run(server, listening, log, {"models": sorted(models), "token": bool(tokens)})
+    finally:
         for one, handled in before.items():
             signal.signal(one, handled)

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from roster.api import labelling
 from roster.auditing.audit import PAGE, PATCH, ROWS, Audit
 from roster.auditing.changes import changes_of, is_default
-from roster.auditing.evidence import Evidence, Source, read_sources
+from roster.auditing.evidence import Evidence, read_sources
 from roster.auditing.measure import AgainstGold, area
 from roster.auditing.opinions import Opinions
 from roster.auditing.patch import SURE, UNSURE, patch, proposals
 from roster.auditing.quality import TRUE_OUTSIDE, Estimate
 from roster.auditing.summary import summary
 from roster.corpus.dataset import load_dataset
+from roster.corpus.provenance import Source
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.entries.patch import read_patch
 from roster.errors import DataError

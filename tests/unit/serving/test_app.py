@@ -355,7 +355,7 @@ def test_several_models(model: Any) -> None:
     async def scenario(client: httpx.AsyncClient) -> None:
         listed = (await client.get("/models")).json()
         assert listed["default"] is None
-        assert listed["models"][1] == {"name": "drugs", "types": ["PER", "LOC"]}
+        assert listed["models"][1] == {"name": "drugs", "types": ["PER", "LOC"], "explains": False}
         answer = await client.post("/predict", json={"text": "Anna", "model": "drugs"})
         assert answer.json()["model"] == "drugs"
         answer = await client.post("/predict", json={"text": "Anna"})
