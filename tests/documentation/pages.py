@@ -43,7 +43,7 @@ import json, os, socket, sys
 stdin = sys.stdin.read()
 with socket.socket(socket.AF_UNIX) as link:
     link.connect({address!r})
-    job = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "stdin": stdin}}
+    job = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "stdin": stdin, "cache": os.environ["ROSTER_CACHE"]}}
     link.sendall(json.dumps(job).encode() + b"\\n")
     done = json.loads(link.makefile().readline())
 sys.stdout.write(done["out"]); sys.stdout.flush()
@@ -103,7 +103,8 @@ def shim(roster: Roster, given: Mapping[str, str]) -> Iterator[Path]:
         def handle(self) -> None:
             job = json.loads(self.rfile.readline())
             with lock:
-                done = roster(*with_test_arguments(job["arguments"], given), stdin=job["stdin"], cwd=job["cwd"])
+                arguments = with_test_arguments(job["arguments"], given)
+                done = roster(*arguments, stdin=job["stdin"], cwd=job["cwd"], ROSTER_CACHE=job["cache"])
             self.wfile.write(json.dumps({"code": done.code, "out": done.out, "err": done.err}).encode() + b"\n")
 
     lock = threading.Lock()
@@ -163,11 +164,11 @@ class Page:
             return None
         return self.bash(line, block.where)
 
-    def bash(self, line: str, where: str) -> str:
+    def bash(self, line: str, where: str, code: int = 0) -> str:
         script = line.replace(".venv/bin/", "")
         done = subprocess.run(["bash", "-o", "pipefail", "-c", script], cwd=self.folder, env={**self.environment, **self.variables},
                               input=self.settings.get("stdin", ""), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
-        assert done.returncode == 0, f"{where}: {line}\nexit code {done.returncode}\n{done.stdout}"
+        assert done.returncode == code, f"{where}: {line}\nexit code {done.returncode}\n{done.stdout}"
         return done.stdout
 
     def console(self, block: Block) -> None:
@@ -175,7 +176,11 @@ class Page:
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             (line, *_) = logical_lines(part)
             want = part[len(line) :].lstrip("\n")
-            got = self.line(line, block)
+            if want.startswith("roster: "):  # an error, which the command ends with whatever it is
+                check_commands(line, block, self.variables)
+                got: str | None = "roster: " + self.bash(line, block.where, code=2).partition("roster: ")[2]
+            else:
+                got = self.line(line, block)
             if got is not None:
                 compare(want, got, f"{block.where}: {line}")
 
