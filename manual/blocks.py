@@ -6,7 +6,9 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.M | re.S)
+FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>[^`\n]*)\n(?P<text>.*?)^ *(?P=fence) *$", re.M | re.S
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,11 @@ def blocks(text: str, page: str = "") -> list[Block]:
     [Block(page='', line=3, language='sh', text='ls\\n')]
     """
     return [
-        Block(page, text.count("\n", 0, match.start("text")) + 1, match["language"].strip(), textwrap.dedent(match["text"]))
+        Block(
+            page,
+            text.count("\n", 0, match.start("text")) + 1,
+            match["language"].strip(),
+            textwrap.dedent(match["text"]),
+        )
         for match in FENCE.finditer(text)
     ]

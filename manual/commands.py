@@ -34,7 +34,8 @@ def _overview() -> str:
     rows = [[f"[`roster {name}`]({name}.md)", plain(summary)] for name, summary in COMMANDS.items()]
     return (
         "# Commands\n\nEvery command has `--help`, and `--debug`, which shows the traceback of an error. The exit code is 0; 2 "
-        "after an error that the user can correct; 1 after one of ours; 130 after Ctrl-C.\n\n" + table(["command", "does"], rows)
+        "after an error that the user can correct; 1 after one of ours; 130 after Ctrl-C.\n\n"
+        + table(["command", "does"], rows)
     )
 
 
@@ -102,7 +103,9 @@ def _option(action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else f" {_name(action) if action.metavar else _values(action)}"
     if action.nargs in ("+", "*"):
         value += " ..."
-    return "<br>".join(code(f"{name}{value}") for name in sorted(action.option_strings, key=len, reverse=True))
+    return "<br>".join(
+        code(f"{name}{value}") for name in sorted(action.option_strings, key=len, reverse=True)
+    )
 
 
 def _values(action: argparse.Action) -> str:

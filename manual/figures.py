@@ -69,11 +69,15 @@ def removal(tau: float = 0.7) -> tuple[list[str], np.ndarray, np.ndarray, np.nda
 def draw_removal(figure: Any, tau: float = 0.7) -> None:
     words, labels, given, kept = removal(tau)
     axes = figure.subplots()
-    axes.bar(range(len(words)), given, color=[COLOURS[0] if stays else COLOURS[1] for stays in kept], width=0.7)
+    axes.bar(
+        range(len(words)), given, color=[COLOURS[0] if stays else COLOURS[1] for stays in kept], width=0.7
+    )
     axes.axhline(tau, color="#263238", linewidth=1, linestyle="--")
     axes.text(3.5, tau + 0.02, f"tau = {tau}", va="bottom", ha="center")
     names = ("O", "PER", "LOC")
-    axes.set_xticks(range(len(words)), [f"{word}\n{names[label]}" for word, label in zip(words, labels, strict=True)])
+    axes.set_xticks(
+        range(len(words)), [f"{word}\n{names[label]}" for word, label in zip(words, labels, strict=True)]
+    )
     axes.set(ylabel="probability of the given label", ylim=(0, 1.12))
     for at, stays in enumerate(kept):
         if not stays:
@@ -82,7 +86,13 @@ def draw_removal(figure: Any, tau: float = 0.7) -> None:
 
 def members() -> tuple[np.ndarray, np.ndarray]:
     """Distributions of five members over O, PER, LOC and ORG for one word, and their mean."""
-    found = [[0.10, 0.15, 0.05, 0.70], [0.55, 0.05, 0.10, 0.30], [0.05, 0.05, 0.10, 0.80], [0.20, 0.30, 0.10, 0.40], [0.08, 0.02, 0.05, 0.85]]
+    found = [
+        [0.10, 0.15, 0.05, 0.70],
+        [0.55, 0.05, 0.10, 0.30],
+        [0.05, 0.05, 0.10, 0.80],
+        [0.20, 0.30, 0.10, 0.40],
+        [0.08, 0.02, 0.05, 0.85],
+    ]
     each = np.array(found, dtype=np.float16)[:, None]
     return each[:, 0], mean_distribution(each)[0]
 
@@ -91,7 +101,14 @@ def draw_ensemble(figure: Any) -> None:
     each, mean = members()
     axes = figure.subplots()
     for k, (colour, row) in enumerate(zip(COLOURS, each, strict=True)):
-        axes.bar(np.arange(4) + 0.12 * (k - 2.5), row, width=0.11, color=colour, label=f"member {k + 1}", alpha=0.75)
+        axes.bar(
+            np.arange(4) + 0.12 * (k - 2.5),
+            row,
+            width=0.11,
+            color=colour,
+            label=f"member {k + 1}",
+            alpha=0.75,
+        )
     axes.bar(np.arange(4) + 0.12 * 3, mean, width=0.2, color="#263238", label="mean")
     axes.set_xticks(range(4), ("O", "PER", "LOC", "ORG"))
     axes.set(ylabel="probability", ylim=(0, 1))

@@ -24,7 +24,8 @@ def with_mathml(text: str) -> str:
         part = DISPLAY.sub(lambda match: convert(match[1].strip(), display="block"), part)
         pieces = CODE.split(part)
         return "".join(
-            piece if i % 2 else INLINE.sub(lambda match: convert(match[1]), piece) for i, piece in enumerate(pieces)
+            piece if i % 2 else INLINE.sub(lambda match: convert(match[1]), piece)
+            for i, piece in enumerate(pieces)
         )
 
     return outside_code(text, convert_part)

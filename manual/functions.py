@@ -68,11 +68,15 @@ def _plain(annotation: str) -> str:
 def _body(doc: Docstring) -> str:
     text = "\n\n".join(_paragraph(part) for part in doc.text.split("\n\n")) + "\n"
     if doc.args:
-        text += "\n" + table(["parameter", ""], [[f"`{name}`", plain(what)] for name, what in doc.args.items()])
+        text += "\n" + table(
+            ["parameter", ""], [[f"`{name}`", plain(what)] for name, what in doc.args.items()]
+        )
     if doc.returns:
         text += f"\n**Returns** {plain(doc.returns)}\n"
     if doc.raises:
-        text += "\n" + table(["raises", "if"], [[f"`{name}`", plain(what)] for name, what in doc.raises.items()])
+        text += "\n" + table(
+            ["raises", "if"], [[f"`{name}`", plain(what)] for name, what in doc.raises.items()]
+        )
     if doc.example:
         text += f"\n```pycon\n{re.sub(r'  # doctest:.*', '', doc.example)}\n```\n"
     return text

@@ -64,7 +64,11 @@ def _section(name: str, kind: type, level: int) -> str:
 def _table(options: Any) -> str:
     return table(
         ["option", "default", "values", ""],
-        [[code(f.name), code(_value(f)), _allowed(f), plain(f.metadata["doc"])] for f in options if f.metadata],
+        [
+            [code(f.name), code(_value(f)), _allowed(f), plain(f.metadata["doc"])]
+            for f in options
+            if f.metadata
+        ],
     )
 
 

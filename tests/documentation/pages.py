@@ -43,7 +43,8 @@ import json, os, socket, sys
 stdin = sys.stdin.read()
 with socket.socket(socket.AF_UNIX) as link:
     link.connect({address!r})
-    job = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "stdin": stdin, "cache": os.environ["ROSTER_CACHE"]}}
+    job = {{"arguments": sys.argv[1:], "cwd": os.getcwd(), "stdin": stdin, "cache": os.environ["ROSTER_CACHE"],
+       "train_on": os.environ.get("TRAIN_ON")}}
     link.sendall(json.dumps(job).encode() + b"\\n")
     done = json.loads(link.makefile().readline())
 sys.stdout.write(done["out"]); sys.stdout.flush()
@@ -92,7 +93,7 @@ def with_test_arguments(arguments: list[str], given: Mapping[str, str]) -> list[
     if "--backbone" in arguments:  # one of its own, such as bilstm-cnn
         at = added.index("--backbone") if "--backbone" in added else len(added)
         added = added[:at] + added[at + 2 :]
-    return [*arguments, *(given.get(part, part) for part in added)]
+    return [arguments[0], *(given.get(part, part) for part in added), *arguments[1:]]
 
 
 @contextmanager
@@ -104,11 +105,19 @@ def shim(roster: Roster, given: Mapping[str, str]) -> Iterator[Path]:
             job = json.loads(self.rfile.readline())
             with lock:
                 arguments = with_test_arguments(job["arguments"], given)
+                if job["train_on"] and arguments[0] == "train":
+                    arguments = [
+                        job["train_on"] if part == job["arguments"][1] else part for part in arguments
+                    ]
                 done = roster(*arguments, stdin=job["stdin"], cwd=job["cwd"], ROSTER_CACHE=job["cache"])
-            self.wfile.write(json.dumps({"code": done.code, "out": done.out, "err": done.err}).encode() + b"\n")
+            self.wfile.write(
+                json.dumps({"code": done.code, "out": done.out, "err": done.err}).encode() + b"\n"
+            )
 
     lock = threading.Lock()
-    folder = Path(tempfile.mkdtemp(prefix="roster-"))  # short: the address of a socket has at most 104 characters
+    folder = Path(
+        tempfile.mkdtemp(prefix="roster-")
+    )  # short: the address of a socket has at most 104 characters
     server = socketserver.ThreadingUnixStreamServer(str(folder / "socket"), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     program = folder / "roster"
@@ -123,12 +132,16 @@ def shim(roster: Roster, given: Mapping[str, str]) -> Iterator[Path]:
 class Page:
     """One page, run from top to bottom."""
 
-    def __init__(self, name: str, folder: Path, shims: Path, environment: dict[str, str], given: Mapping[str, str]):
+    def __init__(
+        self, name: str, folder: Path, shims: Path, environment: dict[str, str], given: Mapping[str, str]
+    ):
         self.name, self.folder, self.given = name, folder, given
         self.environment = {**environment, "PATH": f"{shims}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
                             "ROSTER_CACHE": str(folder / ".cache")}  # fmt: skip
         self.excuses = Excuses(name)
         self.settings = next((one for one in TABLE["page"] if one["path"] == name), {})
+        if "train_on" in self.settings:
+            self.environment["TRAIN_ON"] = str(folder / self.settings["train_on"])
         self.variables: dict[str, str] = {}
 
     @cached_property
@@ -146,7 +159,9 @@ class Page:
 
     def block(self, block: Block) -> None:
         known = {SHELL, OUTPUT, PYTHON, SESSION, *DATA, *SHOWN}
-        assert block.language in known, f"{block.where}: a block needs one of the languages {', '.join(sorted(known))}"
+        assert block.language in known, (
+            f"{block.where}: a block needs one of the languages {', '.join(sorted(known))}"
+        )
         if block.language == SHELL:
             for line in logical_lines(block.text):
                 self.line(line, block)

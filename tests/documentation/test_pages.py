@@ -52,7 +52,9 @@ def test_commands_in_the_text_have_the_options_that_they_are_given(name: str) ->
         command, *arguments = mention.split()
         assert command in COMMANDS, f"{name}: roster {mention}"
         parsers = [parser_of(command), *subparsers(parser_of(command)).values()]
-        known = {option for parser in parsers for action in parser._actions for option in action.option_strings}
+        known = {
+            option for parser in parsers for action in parser._actions for option in action.option_strings
+        }
         for option in (part.partition("=")[0] for part in arguments if re.match(r"--?[a-z]", part)):
             assert option in known, f"{name}: roster {mention}: no option {option}"
 
