@@ -13,7 +13,7 @@ FENCE = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: where it stands, the language after its fence, and its text without the common indentation."""
+    """A fenced block: where it stands, the language after its fence, and its text without indentation."""
 
     page: str
     line: int

@@ -33,7 +33,8 @@ def pages() -> Iterator[tuple[str, str, str]]:
 def _overview() -> str:
     rows = [[f"[`roster {name}`]({name}.md)", plain(summary)] for name, summary in COMMANDS.items()]
     return (
-        "# Commands\n\nEvery command has `--help`, and `--debug`, which shows the traceback of an error. The exit code is 0; 2 "
+        "# Commands\n\nEvery command has `--help`, and `--debug`, which shows the traceback of an error. The "
+        "exit code is 0; 2 "
         "after an error that the user can correct; 1 after one of ours; 130 after Ctrl-C.\n\n"
         + table(["command", "does"], rows)
     )
@@ -77,7 +78,7 @@ def _usage(sub: argparse.ArgumentParser) -> str:
     return usage
 
 
-def _wrapped(usage: str, width: int = 88) -> str:
+def _wrapped(usage: str, width: int = 78) -> str:
     """Broken between options, never inside one."""
     pieces, depth, piece = [], 0, ""
     for word in usage.split(" "):
@@ -100,16 +101,12 @@ def _name(action: argparse.Action) -> str:
 
 
 def _option(action: argparse.Action) -> str:
-    value = "" if action.nargs == 0 else f" {_name(action) if action.metavar else _values(action)}"
+    value = "" if action.nargs == 0 else f" {_name(action) if action.metavar else action.dest.upper()}"
     if action.nargs in ("+", "*"):
         value += " ..."
     return "<br>".join(
         code(f"{name}{value}") for name in sorted(action.option_strings, key=len, reverse=True)
     )
-
-
-def _values(action: argparse.Action) -> str:
-    return "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper()
 
 
 def _help(action: argparse.Action, sub: argparse.ArgumentParser) -> str:

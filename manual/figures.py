@@ -53,12 +53,12 @@ def draw_loss(figure: Any) -> None:
 
 
 def removal(tau: float = 0.7) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """Words of a made-up sentence, their labels, the model's probability of each label, and whether the label stays."""
+    """Words of a made-up sentence, their labels, the probability of each label, and whether it stays."""
     words = ["Marta", "Lindqvist", "left", "Northgate", "Bank", "in", "May", "for", "Lagos", "."]
     labels = torch.tensor([1, 1, 0, 0, 0, 0, 2, 0, 2, 0])  # 0: O, 1: PER, 2: LOC; a dictionary lists May
     e = torch.tensor([0.97, 0.95, 0.03, 0.81, 0.76, 0.01, 0.22, 0.01, 0.96, 0.01])
-    r = torch.tensor([[0.94, 0.06], [0.96, 0.04], [0.5, 0.5], [0.3, 0.7], [0.4, 0.6], [0.5, 0.5], [0.62, 0.38],
-                      [0.5, 0.5], [0.05, 0.95], [0.5, 0.5]])  # fmt: skip
+    person = torch.tensor([0.94, 0.96, 0.5, 0.3, 0.4, 0.5, 0.62, 0.5, 0.05, 0.5])
+    r = torch.stack([person, 1 - person], 1)
     w_e, w_t = label_weights(e, r, labels, tau, keep_minority=0.9)
     entity = labels > 0
     given = torch.where(entity, r.gather(1, (labels - 1).clamp_min(0).unsqueeze(1)).squeeze(1), 1 - e)
@@ -116,7 +116,7 @@ def draw_ensemble(figure: Any) -> None:
 
 
 def sharpened() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By corpus: predictions for the type PER from 0 to 1, and the soft labels of words with these predictions.
+    """By corpus: predictions for the type PER from 0 to 1, and the soft labels of such words.
 
     In one corpus both types are equally frequent; in the other PER is four times as frequent as LOC.
     """

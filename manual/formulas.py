@@ -23,9 +23,11 @@ def with_mathml(text: str) -> str:
     def convert_part(part: str) -> str:
         part = DISPLAY.sub(lambda match: convert(match[1].strip(), display="block"), part)
         pieces = CODE.split(part)
-        return "".join(
-            piece if i % 2 else INLINE.sub(lambda match: convert(match[1]), piece)
-            for i, piece in enumerate(pieces)
-        )
+        return "".join(piece if i % 2 else INLINE.sub(_inline, piece) for i, piece in enumerate(pieces))
 
     return outside_code(text, convert_part)
+
+
+def _inline(match: re.Match[str]) -> str:
+    """In a span, because Markdown takes `<math>` at the beginning of a line for a block."""
+    return f"<span>{convert(match[1])}</span>"

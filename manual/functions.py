@@ -23,7 +23,9 @@ GROUPS = {
 
 def pages() -> Iterator[tuple[str, str, str]]:
     """Place, title and text of the page."""
-    text = "# Python functions\n\nEverything here is in the package itself: `import roster`, then `roster.label`.\n"
+    text = (
+        "# Python functions\n\nAll of them are in the package itself: `import roster`, then `roster.label`.\n"
+    )
     for group, names in GROUPS.items():
         text += f"\n## {group}\n"
         for name in names:

@@ -39,6 +39,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     at = page.file.src_uri
+    if page.parent is None:  # alone in its part of the navigation
+        page.meta.setdefault("hide", ["navigation"])
     if at.startswith(GENERATED):
         return markdown
     return with_mathml(with_links_of_site(markdown, origin(at)))

@@ -1,13 +1,14 @@
 """Which files of the repository are pages of the site, and links between them.
 
-Pages are written for the repository: links are relative to the file. Those that lie outside `docs/` have another place in
-the site, so links to them, and from them, are rewritten.
+Pages are written for the repository: links are relative to the file. Pages outside `docs/` have another place
+in the site, so links to them, and from them, are rewritten.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from functools import cache
 from pathlib import Path
 
 from manual.markdown import outside_code
@@ -23,7 +24,7 @@ PAGES = {
 """Pages outside `docs/`, by their path in the repository, and their place in the site."""
 FILES = "repository/"
 """Folder of the site for other files that pages link to."""
-LINK = re.compile(r"(!?\[[^\]\n]*\]\()([^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
 def place(path: str) -> str:
@@ -47,7 +48,7 @@ def targets(text: str, path: str) -> list[str]:
     found: list[str] = []
 
     def collect(part: str) -> str:
-        links = (match[2] for match in LINK.finditer(part) if not _external(match[2]))
+        links = (match[3] for match in LINK.finditer(part) if not _external(match[3]))
         found.extend(posixpath.normpath(posixpath.join(posixpath.dirname(path), link)) for link in links)
         return part
 
@@ -56,7 +57,7 @@ def targets(text: str, path: str) -> list[str]:
 
 
 def with_links_of_site(text: str, path: str) -> str:
-    """A page of the repository with its links as they are in the site.
+    """A page of the repository with its links as they are in the site. A path as a link's text becomes a title.
 
     >>> with_links_of_site("[a](docs/formats.md#conll), [b](https://example.org)", "README.md")
     '[a](formats.md#conll), [b](https://example.org)'
@@ -66,13 +67,26 @@ def with_links_of_site(text: str, path: str) -> str:
     here = posixpath.dirname(place(path))
 
     def rewritten(match: re.Match[str]) -> str:
-        begin, link, anchor = match[1], match[2], match[3] or ""
+        mark, text, link, anchor = match[1], match[2], match[3], match[4] or ""
         if _external(link):
             return match[0]
         target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
-        return f"{begin}{posixpath.relpath(place(target), here or '.')}{anchor})"
+        if text.endswith(".md") and target.endswith(text):
+            text = title(target)
+        return f"{mark}[{text}]({posixpath.relpath(place(target), here or '.')}{anchor})"
 
     return outside_code(text, lambda part: LINK.sub(rewritten, part))
+
+
+@cache
+def title(path: str) -> str:
+    """The first heading of a page.
+
+    >>> title("docs/formats.md")
+    'File formats'
+    """
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return next((line[2:] for line in text.splitlines() if line.startswith("# ")), path)
 
 
 def _external(link: str) -> bool:

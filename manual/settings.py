@@ -26,9 +26,10 @@ def pages() -> Iterator[tuple[str, str, str]]:
 
 def _training() -> str:
     text = (
-        "# Settings of training\n\n`roster train --set SECTION.NAME=VALUE` changes one, `--config FILE` (TOML) many. The defaults "
-        "below are those without data: what depends on the data and the encoder is derived "
-        "from them. `roster train DATA --print-config` prints the values that a training would have.\n\n## All methods\n"
+        "# Settings of training\n\n`roster train --set SECTION.NAME=VALUE` changes one, `--config FILE` "
+        "(TOML) many. The defaults below are those without data: what depends on the data and the encoder is "
+        "derived from them. `roster train DATA --print-config` prints the values that a training would have.\n\n"
+        "## All methods\n"
     )
     text += "\n" + _table([f for f in fields(Config) if f.metadata])
     for name, kind in SHARED.items():
@@ -44,8 +45,8 @@ def _training() -> str:
 
 def _labelling() -> str:
     text = (
-        "# Settings of labelling\n\n`roster label --config FILE` (TOML). `[types.NAME]` has the options of `[defaults]` for one type. "
-        "Dictionaries, patterns, annotations, models and patches are lists of tables.\n"
+        "# Settings of labelling\n\n`roster label --config FILE` (TOML). `[types.NAME]` has the options of "
+        "`[defaults]` for one type. Dictionaries, patterns, annotations, models and patches are lists.\n"
     )
     return text + "".join(_section(name, kind, 2) for name, kind in LABELLING.items())
 

@@ -12,7 +12,7 @@ REDIRECTS = (">", ">>", "<", "2>", "&>", ">&")
 
 
 def logical_lines(text: str) -> list[str]:
-    """Lines joined where a quotation, a here-document or a backslash continues them; none empty, none a comment only.
+    """Lines joined where a quotation, a here-document or a backslash continues them, without mere comments.
 
     >>> logical_lines("# all\\nroster train x \\\\\\n  -o y\\n\\necho 'a\\nb'")
     ['roster train x \\\\\\n  -o y', "echo 'a\\nb'"]
@@ -46,7 +46,7 @@ def _open_quote(line: str) -> bool:
 
 
 def commands(line: str, variables: dict[str, str]) -> Iterator[list[str]]:
-    """The commands of a logical line as lists of arguments, without redirections; assignments go to `variables`.
+    """The commands of a logical line as lists of arguments; assignments go to `variables`.
 
     >>> v = {}
     >>> list(commands('B="-o x"', v)), v

@@ -1,4 +1,4 @@
-"""What the pages find in their scratch folders."""
+"""What the pages find in their folders."""
 
 from __future__ import annotations
 
@@ -9,44 +9,43 @@ from typing import Any
 
 import pytest
 
+import roster as package
+import roster.api.estimator as estimator
 from manual.repository import ROOT
-from tests.documentation.pages import TABLE, Page, shim
-from tests.integration.conftest import (  # noqa: F401
-    Roster,
-    backbone,
-    environment,
-    make_sentences,
-    roster,
-)
+from roster.api.training import train
+from tests.documentation.pages import Page
+from tests.documentation.shims import shim
+from tests.documentation.table import TABLE
+from tests.integration import conftest as integration
+from tests.integration.conftest import Roster, make_sentences
+
+backbone, environment, roster = integration.backbone, integration.environment, integration.roster
 
 PEOPLE, PLACES = ("Ada", "Boris", "Clara", "Dmitri", "Elena"), ("Oslo", "Lima", "Cairo", "Quito")
 
 
 @pytest.fixture(scope="session")
-def given(backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:  # noqa: F811
-    """What the names in capitals of pages.toml stand for: a tiny encoder, and gold sentences."""
-    folder = tmp_path_factory.mktemp("given")
-    texts, tags = make_sentences(90, 2)
-    lines = [f"{word}\t{tag}\n" for text, of in zip(texts, tags, strict=True)
-             for word, tag in [*zip(text.split(), of.split(), strict=True), ("", "")]]  # fmt: skip
-    (folder / "gold.conll").write_text("".join(lines).replace("\n\t\n", "\n\n"), encoding="utf-8")
-    return {"TINY": str(backbone), "GOLD": str(folder / "gold.conll")}
+def given(backbone: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What the names in capitals of `pages.toml` stand for: a tiny encoder, and gold sentences."""
+    file = tmp_path_factory.mktemp("given") / "gold.conll"
+    with file.open("w", encoding="utf-8") as out:
+        for text, tags in zip(*make_sentences(90, 2), strict=True):
+            pairs = zip(text.split(), tags.split(), strict=True)
+            out.write("".join(f"{word}\t{tag}\n" for word, tag in pairs) + "\n")
+    return {"TINY": str(backbone), "GOLD": str(file)}
 
 
 @pytest.fixture(scope="session")
-def shims(roster: Roster, given: dict[str, str]) -> Iterator[Path]:  # noqa: F811
+def shims(roster: Roster, given: dict[str, str]) -> Iterator[Path]:
     with shim(roster, given) as folder:
         yield folder
 
 
 @pytest.fixture(scope="session")
 def stock(
-    shims: Path,
-    environment: dict[str, str],
-    given: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,  # noqa: F811
+    shims: Path, environment: dict[str, str], given: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A folder with the files that pages are given by name: text, names, gold sentences, a run and its export."""
+    """A folder with the files that pages are given by name: text, names, gold sentences, labels, a run."""
     folder = tmp_path_factory.mktemp("stock")
     texts, _ = make_sentences(60, 1)
     (folder / "news.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
@@ -56,7 +55,7 @@ def stock(
     )
     for name, entries in {"people": people, "places": places, "names": people + places}.items():
         (folder / f"{name}.tsv").write_text("".join(entries), encoding="utf-8")
-    page = Page("", folder, shims, environment, given)
+    page = Page("", folder, shims, environment)
     for line in TABLE["stock"]["shell"]:
         page.bash(line, "pages.toml, [stock]")
     return folder
@@ -64,48 +63,35 @@ def stock(
 
 @pytest.fixture
 def page(
-    stock: Path,
-    shims: Path,
-    environment: dict[str, str],
-    given: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: Any,  # noqa: F811
-) -> Callable[[str], Page]:
-    """A page with its scratch folder. Python trainings get what `roster train` gets."""
-    import roster as package
-    import roster.api.estimator
+    stock: Path, shims: Path, environment: dict[str, str], given: dict[str, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[[str], Page]:  # fmt: skip
+    """Opens a page in a folder of its own. Trainings from Python get what `roster train` gets."""
+    opened: list[Page] = []
 
     def quick(dataset: Any, run: Any, **settings: Any) -> Any:
-        pairs = [item.split("=", 1) for item in TABLE["add"]["train roster"] if "=" in item]
-        overrides = {name: {"true": True, "false": False}.get(value, value) for name, value in pairs}
-        numbers = {
-            name: float(value) if isinstance(value, str) else value for name, value in overrides.items()
-        }
+        (here,) = opened
+        overrides = dict(part.split("=") for part in TABLE["add"]["train roster"] if "=" in part)
         settings.setdefault("backbone", given["TINY"])
-        if "train_on" in current:
-            dataset = str(tmp_path / current["train_on"])
-        return train(dataset, run, **settings, overrides=numbers)
-
-    from roster.api.training import train
+        return train(here.environment.get("TRAIN_ON", dataset), run, **settings,
+                     overrides={name: value(text) for name, text in overrides.items()})  # fmt: skip
 
     monkeypatch.setattr(package, "train", quick, raising=False)
-    monkeypatch.setattr(roster.api.estimator, "train", quick)
-
-    current: dict[str, Any] = {}
+    monkeypatch.setattr(estimator, "train", quick)
 
     def open_page(name: str) -> Page:
-        opened = Page(name, tmp_path, shims, environment, given)
-        current.update(opened.settings)
-        for file in opened.settings.get("files", []):
-            source = stock / file
-            file = opened.settings.get("rename", {}).get(file, file)
-            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-            if source.is_dir():
-                shutil.copytree(source, tmp_path / file)
-            else:
-                shutil.copy(source, tmp_path / file)
+        opened.append(Page(name, tmp_path, shims, environment))
+        settings = opened[0].settings
+        for file in settings.get("files", []):
+            source, target = stock / file, tmp_path / settings.get("rename", {}).get(file, file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
         for file in ("examples", "src", "Makefile"):
             (tmp_path / file).symlink_to(ROOT / file)
-        return opened
+        return opened[0]
 
     return open_page
+
+
+def value(text: str) -> Any:
+    return {"true": True, "false": False}.get(text, float(text) if text[0].isdigit() else text)

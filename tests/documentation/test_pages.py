@@ -11,7 +11,9 @@ from manual.blocks import Block
 from manual.commands import parser_of, subparsers
 from manual.repository import ROOT
 from roster.cli.main import COMMANDS
-from tests.documentation.pages import TABLE, Page, blocks_of, check_extras, compare, page_names
+from tests.documentation.checks import check_extras
+from tests.documentation.pages import Page, blocks_of, compare, markdown_files, page_names
+from tests.documentation.table import TABLE
 
 
 @pytest.mark.parametrize("name", page_names())
@@ -41,8 +43,7 @@ def command_mentions(text: str) -> list[str]:
     return re.findall(r"(?<!`)`roster ([a-z]+[^`]*)`(?!`)", text)
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md", *sorted(
-    str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))])  # fmt: skip
+@pytest.mark.parametrize("name", markdown_files())
 def test_commands_in_the_text_have_the_options_that_they_are_given(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     check_extras(text, name)
