@@ -57,7 +57,7 @@ def targets(text: str, path: str) -> list[str]:
 
 
 def with_links_of_site(text: str, path: str) -> str:
-    """A page of the repository with its links as they are in the site. A path as a link's text becomes a title.
+    """A page of the repository with its links as they are in the site. A path as its text becomes a title.
 
     >>> with_links_of_site("[a](docs/formats.md#conll), [b](https://example.org)", "README.md")
     '[a](formats.md#conll), [b](https://example.org)'

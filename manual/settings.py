@@ -28,7 +28,7 @@ def _training() -> str:
     text = (
         "# Settings of training\n\n`roster train --set SECTION.NAME=VALUE` changes one, `--config FILE` "
         "(TOML) many. The defaults below are those without data: what depends on the data and the encoder is "
-        "derived from them. `roster train DATA --print-config` prints the values that a training would have.\n\n"
+        "derived from them. `roster train DATA --print-config` prints the values of a training.\n\n"
         "## All methods\n"
     )
     text += "\n" + _table([f for f in fields(Config) if f.metadata])
