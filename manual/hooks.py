@@ -13,6 +13,7 @@ from mkdocs.structure.files import File, Files
 
 from manual import commands, functions, settings
 from manual.formulas import with_mathml
+from manual.lists import with_four_spaces
 from manual.repository import DOCS, PAGES, ROOT, origin, place, targets, with_links_of_site
 
 LOG = logging.getLogger("mkdocs.hooks.manual")
@@ -43,4 +44,4 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         page.meta.setdefault("hide", ["navigation"])
     if at.startswith(GENERATED):
         return markdown
-    return with_mathml(with_links_of_site(markdown, origin(at)))
+    return with_four_spaces(with_mathml(with_links_of_site(markdown, origin(at))))

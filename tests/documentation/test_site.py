@@ -9,16 +9,20 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import markdown
 import matplotlib
 import pytest
+from markdown_it import MarkdownIt
 
 import roster
 from manual import figures
 from manual.commands import parser_of, subparsers
 from manual.docstrings import parse
 from manual.functions import GROUPS
+from manual.lists import with_four_spaces
 from manual.repository import ROOT
 from roster.cli.main import COMMANDS
+from tests.documentation.pages import markdown_files
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +65,33 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
         assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", style.read_text(encoding="utf-8")), (
             style.name
         )
+
+
+class Structure(HTMLParser):
+    """The lists, items, code blocks and headings of a page, in order."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("ul", "ol", "li", "pre", "table", "h1", "h2", "h3"):
+            self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("ul", "ol", "li"):
+            self.tags.append(f"/{tag}")
+
+
+@pytest.mark.parametrize("name", markdown_files())
+def test_pages_have_the_structure_that_they_have_in_the_repository(name: str) -> None:
+    """Python-Markdown reads lists in another way than CommonMark; `manual.lists` makes up for it."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    extensions = ["tables", "pymdownx.superfences", "pymdownx.highlight"]
+    options = {"pymdownx.highlight": {"use_pygments": False}}
+    ours = markdown.markdown(with_four_spaces(text), extensions=extensions, extension_configs=options)
+    assert Structure(ours).tags == Structure(MarkdownIt("commonmark").enable("table").render(text)).tags
 
 
 def test_the_search_has_its_index_as_a_script(site: Path) -> None:
