@@ -1,4 +1,4 @@
-"""Lists as GitHub reads them, for Python-Markdown: it wants four spaces a level, and an empty line before a list."""
+"""Lists as GitHub reads them, for Python-Markdown, which wants four spaces a level and a blank line."""
 
 from __future__ import annotations
 
