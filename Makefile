@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test test-kernels test-min lint format clean
+.PHONY: setup demo docs test test-kernels test-min lint format clean
 
 setup: $(VENV)/.ready
 
@@ -15,6 +15,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/roster demo -o demo
+
+# The documentation as a site in site/, with the reference generated from the code; a broken link or anchor is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 # In the order of the files: the long ones, of whole commands, come first, so that no worker is left with one of them.
 test: setup $(if $(filter Linux,$(shell uname -s)),test-kernels)
@@ -41,14 +45,14 @@ $(VENV)-min/.ready: pyproject.toml constraints-min.txt
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks manual
+	$(BIN)/ruff format --check src tests benchmarks manual
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
 
 format: setup
-	$(BIN)/ruff check --fix src tests benchmarks
-	$(BIN)/ruff format src tests benchmarks
+	$(BIN)/ruff check --fix src tests benchmarks manual
+	$(BIN)/ruff format src tests benchmarks manual
 
 clean:
-	rm -rf $(VENV) $(VENV)-min build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-min build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import JSONDecodeError
 from os import PathLike
 
 
@@ -29,3 +30,16 @@ class ModelError(RosterError):
 
 class RunError(RosterError):
     """A run folder that cannot be continued."""
+
+
+def json_problem(error: JSONDecodeError) -> str:
+    """What is wrong with JSON, without the place: Python's message for an open string ends with `at`.
+
+    >>> import json
+    >>> try:
+    ...     json.loads('{"a')
+    ... except json.JSONDecodeError as error:
+    ...     json_problem(error)
+    'Unterminated string starting'
+    """
+    return error.msg.removesuffix(" at")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from roster.corpus.formats.textfile import BOM, opened, opened_text, undecodable
-from roster.errors import DataError
+from roster.errors import DataError, json_problem
 
 CHUNK = 1 << 20
 # Reading a list: characters allowed besides an item, and what is expected after it.
@@ -66,7 +66,7 @@ def _value(
                 size -= len(chunk)
             if not more:
                 broken = line + text.count("\n", 0, error.pos)
-                raise DataError(f"broken JSON: {error.msg}", path=path, line=broken) from error
+                raise DataError(f"broken JSON: {json_problem(error)}", path=path, line=broken) from error
             text += "".join(more)
         except RecursionError as error:
             raise DataError("lists nested too deep", path=path, line=line) from error

@@ -17,7 +17,7 @@ from roster.corpus.formats.records import UNKNOWN, WEIGHT, char_spans, documents
 from roster.corpus.formats.textfile import HEAD_BYTES, head, read_lines, writer
 from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import CharSpan
-from roster.errors import DataError
+from roster.errors import DataError, json_problem
 from roster.log import LOGGER
 
 KEPT = ("id", "words", UNKNOWN, WEIGHT)
@@ -127,7 +127,9 @@ def lines_of(path: Path) -> Iterator[tuple[str, int, Any]]:
         try:
             yield f"line {number}", number, json.loads(line)
         except json.JSONDecodeError as error:
-            message = f"expected one JSON object on the line: {error.msg} at character {error.pos + 1}"
+            message = (
+                f"expected one JSON object on the line: {json_problem(error)} at character {error.pos + 1}"
+            )
             raise DataError(message, path=path, line=number) from error
         except RecursionError as error:
             raise DataError("lists nested too deep", path=path, line=number) from error

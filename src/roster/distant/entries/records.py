@@ -12,7 +12,7 @@ from pathlib import Path
 from roster.distant.entries.batch import EntryBatch, Kinds, gather, problem
 from roster.distant.entries.blocks import LONGEST_LINE, Block, Broken
 from roster.distant.entries.columns import find_columns, not_found
-from roster.errors import DataError
+from roster.errors import DataError, json_problem
 
 DELIMITERS = (",", ";")
 
@@ -139,7 +139,7 @@ def _json_entry(line: str) -> tuple[str, list[str]]:
     try:
         record = json.loads(line)
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {error.msg} at column {error.colno}") from error
+        raise ValueError(f"not JSON: {json_problem(error)} at column {error.colno}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(record, dict):
