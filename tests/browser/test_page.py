@@ -49,7 +49,10 @@ def find(page: Any, text: str) -> None:
 
 
 def finished(page: Any) -> None:
-    page.wait_for_selector("#reading", state="hidden")
+    """Waits until the text is there and read."""
+    page.wait_for_function(
+        "!document.querySelector('#result').hidden && document.querySelector('#reading').hidden"
+    )
 
 
 def marks(page: Any) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ def test_pictures(pictures: Path, open_page: Callable[..., Any], environment: di
     ):
         page = open_page(server.first["url"], **options)
         page.click("#example")
+        page.wait_for_selector("#result")
         page.wait_for_selector("#reading", state="hidden")
         page.evaluate("document.activeElement.blur()")
         if name == "page-dark":

@@ -23,7 +23,7 @@ from roster.auditing.reviewed import updated
 from roster.auditing.trust import share
 from roster.corpus.sentence import Sentence
 from roster.files import atomic
-from roster.training.finished import AUDIT_ROWS
+from roster.model.folder import AUDIT_ROWS
 
 ROWS, PATCH, PAGE = AUDIT_ROWS, "patch.tsv", "audit.html"
 """Names of the files."""

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from roster.corpus.formats.lines import TEXT
     from roster.corpus.io import read
     from roster.log import LOGGER
-    from roster.training.finished import AUDIT
+    from roster.model.folder import AUDIT
 
     folder = Path(args.output or Path(args.folder) / AUDIT)
     found = audit(args.folder, args.data, folder, reviewed=args.reviewed)

@@ -233,6 +233,10 @@ def is_readable(path: str | Path) -> bool:
     return is_model(path) or is_token_classifier(path)
 
 
+AUDIT, AUDIT_ROWS = "audit", "audit.jsonl"
+"""Folder of the audit in a run folder, beside the model, and the name of its claims as data."""
+
+
 def inner_model(folder: str | Path) -> Path:
     """The model folder itself, or the one in a run folder."""
     folder = Path(folder)

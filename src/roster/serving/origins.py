@@ -19,7 +19,7 @@ from typing import Any
 from roster.corpus.dataset import load_dataset
 from roster.corpus.provenance import provenance_file, read_provenance
 from roster.errors import ConfigError, RosterError
-from roster.training.finished import AUDIT, AUDIT_ROWS, FinishedRun
+from roster.model.folder import AUDIT, AUDIT_ROWS
 
 MOST_ENTRIES = 20
 """Entries of one answer."""
@@ -99,6 +99,8 @@ def find_places(folder: str | Path, audit: str | Path | None = None) -> Places:
         run = run.resolve().parent
     if not (run / "results.json").is_file():
         return Places(None, None if audit is None else Path(audit) / AUDIT_ROWS, NOTHING)
+    from roster.training.finished import FinishedRun  # imports torch, which an export must not
+
     claims = Path(audit if audit is not None else run / AUDIT) / AUDIT_ROWS
     try:
         data = FinishedRun.open(run).data_path

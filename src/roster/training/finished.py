@@ -16,8 +16,6 @@ from roster.model.folder import is_model
 from roster.model.weights import load_tensors
 from roster.training.run import PREDICTIONS
 
-AUDIT, AUDIT_ROWS = "audit", "audit.jsonl"
-"""Folder of the audit in a run folder, and the name of its claims as data."""
 MEMBER = "member-"
 """Begins the names of members, as stages and as predictions."""
 
