@@ -50,9 +50,8 @@ def find(page: Any, text: str) -> None:
 
 def finished(page: Any) -> None:
     """Waits until the text is there and read."""
-    page.wait_for_function(
-        "!document.querySelector('#result').hidden && document.querySelector('#reading').hidden"
-    )
+    page.wait_for_selector("#result")
+    page.wait_for_selector("#reading", state="hidden")
 
 
 def marks(page: Any) -> list[tuple[str, str]]:
