@@ -17,7 +17,7 @@ GROUPS = {
     "Recognition": ("load", "Recogniser", "Entity", "Entities", "predict", "predict_file"),
     "Quality": ("evaluate", "calibrate", "audit", "report", "start_review", "open_review", "Review"),
     "Data": ("read", "write", "convert", "Sentence", "Span", "Dataset"),
-    "Other": ("export", "show_log"),
+    "Other": ("export", "serve", "show_log"),
 }
 
 
