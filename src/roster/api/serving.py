@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.errors import RosterError
+from roster.errors import ConfigError, RosterError
 from roster.log import LOGGER
 
 if TYPE_CHECKING:
     from roster.infer.recogniser import Recogniser
     from roster.serving.background import Background
+    from roster.serving.extension import Extension
     from roster.serving.settings import Limits
 
 Folder = str | PathLike[str]
@@ -30,6 +32,7 @@ def serve(
     limits: Limits | None = None,
     log: Callable[..., None] | None = None,
     background: bool = False,
+    extension: Extension | None = None,
 ) -> Background | None:
     """Answers requests over HTTP, and shows a page at `/`, until SIGTERM or Ctrl-C.
 
@@ -45,6 +48,7 @@ def serve(
         limits: what a request may take.
         log: called with the name of each event and its fields; without it, nothing is logged.
         background: serve in a thread, and return at once.
+        extension: further routes and pages, such as those of the projects.
 
     Returns:
         None when the service has ended; with `background`, the service, whose `url` is its address and which
@@ -56,13 +60,9 @@ def serve(
     >>> with roster.serve("runs/news", port=0, background=True) as service:  # doctest: +SKIP
     ...     print(service.url)
     """
-    try:
+    with needs_extra():
         from roster.serving.background import Background
         from roster.serving.server import is_loopback, listen, serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in EXTRA:
-            raise
-        raise RosterError('roster serve needs FastAPI and uvicorn: pip install "roster-ner[serve]"') from None
     from roster.serving.auth import read_tokens
     from roster.serving.models import load_models, named_audits, named_folders, served
     from roster.serving.settings import Limits
@@ -75,15 +75,33 @@ def serve(
     else:
         named = named_audits(list(audits), list(given))
     if not tokens and not is_loopback(host):
+        if extension is not None:
+            raise ConfigError(f"whoever reaches {host} could write to this machine; --token-file is needed")
         LOGGER.warning(f"anyone who reaches {host} can use the service; --token-file restricts it")
     loaded = load_models(folders, device, named)
     ready = {name: loaded.get(name) or served(one) for name, one in given.items()}
-    options: dict[str, Any] = {"limits": limits or Limits(), "tokens": tokens, "log": log or _silent}
+    options: dict[str, Any] = {
+        "limits": limits or Limits(),
+        "tokens": tokens,
+        "log": log or _silent,
+        "extension": extension,
+    }
     listening = listen(host, port)
     if background:
         return Background(ready, listening, **options)
     serve(ready, listening, **options)
     return None
+
+
+@contextmanager
+def needs_extra() -> Iterator[None]:
+    """Raises RosterError where an import in the block lacks a package of the extra `serve`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA:
+            raise
+        raise RosterError('roster serve needs FastAPI and uvicorn: pip install "roster-ner[serve]"') from None
 
 
 def _by_name(models: Any, named_folders: Callable[[Sequence[str]], dict[str, str]]) -> Mapping[str, Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,9 @@ from roster.serving.auth import Tokens
 from roster.serving.batcher import Batcher, SentenceTooLongError
 from roster.serving.envelope import OPEN_PATHS, Envelope, unexpected
 from roster.serving.explaining import explain, parameters, parse_query
+from roster.serving.extension import Extension
 from roster.serving.failures import RequestError, try_later
+from roster.serving.guard import Guard
 from roster.serving.logs import Log, place_of
 from roster.serving.metrics import Metrics
 from roster.serving.models import ServedModel, chosen, default_of
@@ -56,7 +58,7 @@ class Service:
     """The models with their queues, and the requests under way.
 
     Args:
-        models: what is served, by name; at least one.
+        models: what is served at first, by name.
         limits: what a request may take.
         log: gets unexpected errors of a model.
         stopping: whether the server has been asked to end.
@@ -65,22 +67,43 @@ class Service:
     def __init__(
         self, models: Mapping[str, ServedModel], limits: Limits, log: Log, stopping: Callable[[], bool]
     ):
-        self.models, self.limits, self.stopping = dict(models), limits, stopping
+        self.models, self.limits, self.stopping, self.log = dict(models), limits, stopping, log
         self.metrics, self.under_way = Metrics(), 0
-        self.batchers = {name: self._batcher(name, model, log) for name, model in models.items()}
+        self.batchers = {name: self._batcher(name, model) for name, model in models.items()}
         self.metrics.watch(
             lambda: self.under_way, {name: partial(_waiting, one) for name, one in self.batchers.items()}
         )
 
-    def _batcher(self, name: str, model: ServedModel, log: Log) -> Batcher:
+    def _batcher(self, name: str, model: ServedModel) -> Batcher:
         return Batcher(
             model.find,
             words=self.limits.batch_words,
             sentence_words=self.limits.sentence_words,
             gather_seconds=self.limits.gather_seconds,
             observe=lambda batch: self.metrics.batch(name, batch),
-            failed=lambda error: log("error", model=name, **place_of(error)),
+            failed=lambda error: self.log("error", model=name, **place_of(error)),
         )
+
+    async def add(self, name: str, model: ServedModel) -> None:
+        """Serves another model, or another one in place of the one of this name, whose requests are still
+        answered.
+
+        Args:
+            name: what requests call it.
+            model: the model.
+        """
+        before, batcher = self.batchers.get(name), self._batcher(name, model)
+        batcher.start()
+        self.models[name], self.batchers[name] = model, batcher
+        self.metrics.watch(lambda: self.under_way, {name: partial(_waiting, batcher)})
+        if before is not None:
+            await before.drain()
+
+    async def remove(self, name: str) -> None:
+        """Serves a model no longer; its requests are still answered."""
+        self.models.pop(name, None)
+        if (batcher := self.batchers.pop(name, None)) is not None:
+            await batcher.drain()
 
     @contextmanager
     def place(self) -> Iterator[None]:
@@ -165,15 +188,17 @@ def create_app(
     tokens: Tokens | None = None,
     log: Log = lambda event, **fields: None,
     stopping: Callable[[], bool] = lambda: False,
+    extension: Extension | None = None,
 ) -> Envelope:
     """The ASGI application.
 
     Args:
-        models: what is served, by name; at least one.
+        models: what is served, by name; at least one, unless an extension can add them.
         limits: what a request may take.
         tokens: the accepted tokens; without them nothing is asked for.
         log: gets one line a request.
         stopping: whether the server has been asked to end; new requests are then refused.
+        extension: further routes and pages.
     """
     service = Service(models, limits or Limits(), log, stopping)
     # Not FastAPI's pages (`/docs`): their scripts would be loaded from another server.
@@ -185,10 +210,14 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=service.running,
+        lifespan=partial(_running, service, extension),
     )
-    _add_routes(app, service, tokens or Tokens([]))
     files = static_files()
+    if extension is not None:
+        files = {**files, **extension.files}
+        app.include_router(extension.routes(service))
+    pages = [path for path, file in files.items() if file.media_type.startswith("text/html")]
+    _add_routes(app, service, tokens or Tokens([]), pages)
     app.router.routes.extend(static_routes(files))
 
     @app.exception_handler(RequestError)
@@ -208,15 +237,33 @@ def create_app(
     async def on_error(request: Request, error: Exception) -> JSONResponse:
         return unexpected(request.state.identifier)  # Starlette raises the error again, and Envelope logs it
 
-    return Envelope(app, [*PATHS, *files], [*OPEN_PATHS, *files], tokens or Tokens([]), service.metrics, log)
+    return Envelope(
+        app if extension is None else Guard(app, extension.hosts),
+        [*PATHS, *files],
+        [*OPEN_PATHS, *files],
+        tokens or Tokens([]),
+        service.metrics,
+        log,
+        None if extension is None else extension.links,
+    )
+
+
+@asynccontextmanager
+async def _running(service: Service, extension: Extension | None, app: FastAPI) -> AsyncIterator[None]:
+    """The service, and within it the extension."""
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(service.running(app))
+        if extension is not None:
+            await stack.enter_async_context(extension.running(service))
+        yield
 
 
 DESCRIPTION = "Finds entities in texts. Errors are JSON objects with `error` (what is wrong) and `where`."
 
 
-def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
+def _add_routes(app: FastAPI, service: Service, tokens: Tokens, pages: Sequence[str]) -> None:
     default = default_of(list(service.models))
-    first = service.models[default or next(iter(service.models))]
+    first = service.models.get(default or next(iter(service.models), ""), ServedModel((), lambda found: []))
     body = {
         "required": True,
         "content": {
@@ -241,7 +288,8 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
             for name, model in service.models.items()
         ]
         limits = {name: getattr(service.limits, name) for name in LimitsAnswer.model_fields}
-        return JSONResponse({"default": default, "models": listed, "limits": limits})
+        default = default_of(list(service.models))
+        return JSONResponse({"default": default, "models": listed, "limits": limits, "pages": list(pages)})
 
     @app.get("/explain", summary="Where training labels of a name come from", response_model=ExplainAnswer,
              responses=_errors(401, 422, 500, 503),
@@ -279,7 +327,7 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens) -> None:
 
 def _examples(service: Service, default: str | None, first: ServedModel) -> dict[str, dict[str, Any]]:
     examples = request_examples(first.types)
-    if default is None:
+    if default is None and service.models:
         for example in examples.values():
             example["value"]["model"] = next(iter(service.models))
     return examples

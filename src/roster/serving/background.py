@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import TracebackType
 
 from roster.serving.auth import Tokens
+from roster.serving.extension import Extension
 from roster.serving.logs import Log
 from roster.serving.models import ServedModel
 from roster.serving.server import address_of, make_server, run
@@ -23,6 +24,7 @@ class Background:
         limits: what a request may take.
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
+        extension: further routes and pages.
 
     Attributes:
         url: the address of the service.
@@ -36,9 +38,10 @@ class Background:
         limits: Limits,
         tokens: Tokens,
         log: Log,
+        extension: Extension | None = None,
     ):
         self.url = address_of(listening)
-        self._server = make_server(models, limits=limits, tokens=tokens, log=log)
+        self._server = make_server(models, limits=limits, tokens=tokens, log=log, extension=extension)
         facts = {"models": sorted(models), "token": bool(tokens)}
         self._thread = threading.Thread(
             target=run, args=(self._server, listening, log, facts), name="roster-serve", daemon=True

@@ -179,6 +179,11 @@ class Batcher:
             job.future.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
+    async def drain(self) -> None:
+        """Ends the loop when the jobs that it has are answered; no more may be submitted."""
+        await asyncio.gather(*(job.future for job in self._jobs), return_exceptions=True)
+        await self.stop()
+
     @property
     def alive(self) -> bool:
         """Whether jobs are taken."""

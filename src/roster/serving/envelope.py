@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roster.serving.auth import Tokens
 from roster.serving.failures import RequestError
+from roster.serving.links import Links
 from roster.serving.logs import Log, place_of
 from roster.serving.metrics import Metrics
 
@@ -40,10 +41,12 @@ class Envelope:
 
     Args:
         app: what answers.
-        paths: its routes; another path is logged and counted as `other`, because it may hold anything.
+        paths: its routes. A route with parameters is logged and counted by its template, and another path as
+            `other`, because it may hold anything.
         open_paths: those that are answered without a token.
         tokens: the accepted tokens.
         metrics: counts requests.
+        links: accepts GET of addresses that it has signed.
         log: gets one line a request. A route adds fields in `request.state.log`, and finds the identifier in
             `request.state.identifier`.
     """
@@ -56,7 +59,9 @@ class Envelope:
         tokens: Tokens,
         metrics: Metrics,
         log: Log,
+        links: Links | None = None,
     ):
+        self._links = links
         self._app, self._paths, self._open_paths = app, frozenset(paths), frozenset(open_paths)
         self._tokens, self._metrics, self._log = tokens, metrics, log
 
@@ -83,7 +88,7 @@ class Envelope:
             await send(message)
 
         try:
-            if scope["path"] in self._open_paths or self._tokens.accept(headers.get("authorization")):
+            if self._accepts(scope, headers):
                 await self._app(scope, receive, send_with_headers)
             else:
                 await refusal()(scope, receive, send_with_headers)
@@ -92,10 +97,20 @@ class Envelope:
             if status == 0:
                 await unexpected(identifier)(scope, receive, send_with_headers)
         finally:
+            if path == "other":
+                path = getattr(scope.get("route"), "path", path)
             seconds = time.perf_counter() - begin
             self._metrics.request(path, status, seconds)
             self._log("request", request=identifier, method=_method(scope), path=path, status=status,
                       seconds=round(seconds, 6), **fields)  # fmt: skip
+
+    def _accepts(self, scope: Scope, headers: Headers) -> bool:
+        if scope["path"] in self._open_paths or self._tokens.accept(headers.get("authorization")):
+            return True
+        query = scope.get("query_string", b"").decode("latin-1")
+        return (
+            self._links is not None and scope["method"] == "GET" and self._links.accept(scope["path"], query)
+        )
 
 
 def refusal() -> JSONResponse:

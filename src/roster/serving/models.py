@@ -144,7 +144,7 @@ def chosen(asked: str | None, names: Sequence[str]) -> str:
     default = default_of(names)
     if asked in (None, DEFAULT) and default is not None:
         return default
-    known = f"the models are {', '.join(names)}"
+    known = f"the models are {', '.join(names)}" if names else "there is no model yet"
     if asked is None:
         raise RequestError(422, f"model: name one; {known}", "model")
     raise RequestError(422, f"model: unknown model {shown(asked)!r}; {known}", "model")

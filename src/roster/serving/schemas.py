@@ -85,6 +85,7 @@ class ModelsAnswer(BaseModel):
     default: str | None
     models: list[ModelAnswer]
     limits: LimitsAnswer
+    pages: list[str] = Field(description="The paths of the web pages.")
 
 
 class VerdictAnswer(BaseModel):

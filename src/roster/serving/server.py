@@ -16,6 +16,7 @@ import uvicorn
 from roster.errors import ConfigError
 from roster.serving.app import create_app
 from roster.serving.auth import Tokens
+from roster.serving.extension import Extension
 from roster.serving.logs import Forward, Log
 from roster.serving.models import ServedModel
 from roster.serving.settings import Limits
@@ -72,7 +73,12 @@ def is_loopback(host: str) -> bool:
 
 
 def make_server(
-    models: Mapping[str, ServedModel], *, limits: Limits, tokens: Tokens, log: Log
+    models: Mapping[str, ServedModel],
+    *,
+    limits: Limits,
+    tokens: Tokens,
+    log: Log,
+    extension: Extension | None = None,
 ) -> uvicorn.Server:
     """The server of some models; `should_exit` ends it, after the requests under way are answered.
 
@@ -81,9 +87,17 @@ def make_server(
         limits: what a request may take.
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
+        extension: further routes and pages.
     """
     server: uvicorn.Server
-    app = create_app(models, limits=limits, tokens=tokens, log=log, stopping=lambda: bool(server.should_exit))
+    app = create_app(
+        models,
+        limits=limits,
+        tokens=tokens,
+        log=log,
+        stopping=lambda: bool(server.should_exit),
+        extension=extension,
+    )
     server = uvicorn.Server(
         uvicorn.Config(
             app,
@@ -131,7 +145,13 @@ def run(server: uvicorn.Server, listening: socket.socket, log: Log, facts: Mappi
 
 
 def serve(
-    models: Mapping[str, ServedModel], listening: socket.socket, *, limits: Limits, tokens: Tokens, log: Log
+    models: Mapping[str, ServedModel],
+    listening: socket.socket,
+    *,
+    limits: Limits,
+    tokens: Tokens,
+    log: Log,
+    extension: Extension | None = None,
 ) -> None:
     """Answers requests until SIGTERM or SIGINT; then new ones are refused, and those under way answered.
 
@@ -141,8 +161,9 @@ def serve(
         limits: what a request may take.
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
+        extension: further routes and pages.
     """
-    server = make_server(models, limits=limits, tokens=tokens, log=log)
+    server = make_server(models, limits=limits, tokens=tokens, log=log, extension=extension)
 
     def stop(number: int, frame: FrameType | None) -> None:
         server.should_exit = True

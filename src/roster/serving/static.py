@@ -49,21 +49,25 @@ class StaticFile:
         return Response(self.content, headers=headers, media_type=self.media_type)
 
 
-def static_files() -> dict[str, StaticFile]:
-    """The files of all pages, by path.
+def static_files(package: str = "roster.serving", pages: Mapping[str, str] = PAGES) -> dict[str, StaticFile]:
+    """The files of the pages in the folder `web` of a package, by path.
+
+    Args:
+        package: the package.
+        pages: by path, the file of each page.
 
     >>> files = static_files()
     >>> files["/"].media_type, files["/web/dom.js"].media_type
     ('text/html; charset=utf-8', 'text/javascript; charset=utf-8')
     """
     files = {}
-    pages = {name: path for path, name in PAGES.items()}
-    for file in resources.files("roster.serving").joinpath("web").iterdir():
+    paths = {name: path for path, name in pages.items()}
+    for file in resources.files(package).joinpath("web").iterdir():
         suffix = "." + file.name.rpartition(".")[2]
         if suffix in TYPES:
             content = file.read_bytes()
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            path = pages.get(file.name, f"/web/{file.name}")
+            path = paths.get(file.name, f"/web/{file.name}")
             files[path] = StaticFile(content, TYPES[suffix], tag)
     return dict(sorted(files.items()))
 

@@ -61,7 +61,15 @@ async function start() {
   try {
     const about = await api("/models");
     ({ models, limits } = about);
-    model = models.find(({ name }) => name === about.default) ?? models[0];
+    fill(byId("nav"), about.pages.includes("/projects") ? el("a", { href: "/projects" }, "Projects") : null);
+    byId("nav").hidden = !byId("nav").children.length;
+    const asked = new URLSearchParams(location.search).get("model");
+    model = models.find(({ name }) => name === asked) ?? models.find(({ name }) => name === about.default) ?? models[0];
+    byId("run").disabled = !model;
+    if (!model) {
+      byId("form-note").textContent = "There is no model yet. Train one under Projects, and choose “Try the model” there.";
+      return;
+    }
     fill(byId("model"), models.map(({ name }) => el("option", { value: name, selected: name === model.name }, name)));
     byId("model-choice").hidden = models.length < 2;
     note();
