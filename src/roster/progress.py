@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,24 @@ T = TypeVar("T")
 EVERY = 30.0
 """Seconds between two lines of progress, where there is no terminal for a bar."""
 LINE = "{desc}: {percentage:.0f} %, {n_fmt} of {total_fmt}{unit}, {rate_fmt}, {remaining} left"
+WATCHED_EVERY = 0.5
+"""Seconds between two states of a bar that a program watches."""
+Watcher = Callable[[dict[str, Any]], None]
+_watchers: list[Watcher] = []
+
+
+@contextmanager
+def watched(watcher: Watcher) -> Iterator[None]:
+    """Calls a function with the states of all bars, instead of showing them, for as long as the block runs.
+
+    A state has `stage` (the description), `done`, `total` (None if unknown), `unit`, `rate` (per second, or
+    None) and `left` (seconds, or None).
+    """
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
 
 
 def bar(
@@ -36,6 +54,17 @@ def bar(
     unit: str = "batch",
 ) -> Any:
     """A progress bar with rate and time left; where there is no terminal, a line every `EVERY` seconds."""
+    if _watchers:
+        return _WatchedBar(
+            items,
+            desc=description,
+            total=total,
+            initial=initial,
+            unit=unit,
+            file=_Lines(),
+            mininterval=WATCHED_EVERY,
+            maxinterval=WATCHED_EVERY,
+        )
     if sys.stderr.isatty():
         return tqdm(
             items,
@@ -72,6 +101,25 @@ def _width() -> dict[str, Any]:
 
 class _LineBar(tqdm):
     monitor_interval = 0  # its thread would not exist in a forked process
+
+
+class _WatchedBar(tqdm):
+    monitor_interval = 0
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        state = self.format_dict
+        done, total, elapsed = state["n"], state["total"], state["elapsed"]
+        rate = state["rate"] or ((done - state["initial"]) / elapsed if elapsed else None)
+        left = (total - done) / rate if total and rate else None
+        for watcher in _watchers:
+            watcher({
+                "stage": state["prefix"],
+                "done": done,
+                "total": total or None,
+                "unit": state["unit"],
+                "rate": round(rate, 3) if rate else None,
+                "left": None if left is None else round(max(0.0, left), 1),
+            })  # fmt: skip
 
 
 class _Lines:

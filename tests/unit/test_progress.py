@@ -112,3 +112,20 @@ with bar(description="label", total=10) as progress:
     shown = os.read(ours, 10_000).decode()
     assert "label:  50%" in shown
     assert "5/10" in shown
+
+
+def test_watched_bars() -> None:
+    """Every bar begins and ends with a state; nothing is printed."""
+    from roster.progress import bar, watched
+
+    states: list[dict[str, object]] = []
+    with watched(states.append):
+        for _ in bar(range(4), description="read", unit="sentence"):
+            pass
+        shown = bar(description="train", total=10, initial=4)
+        shown.update(6)
+        shown.close()
+    assert [(one["stage"], one["done"], one["total"]) for one in states if one["done"] in (0, 4, 10)] == [
+        ("read", 0, 4), ("read", 4, 4), ("train", 4, 10), ("train", 10, 10),
+    ]  # fmt: skip
+    assert states[0]["unit"] == "sentence"

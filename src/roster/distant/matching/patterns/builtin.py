@@ -20,6 +20,15 @@ def _bundled() -> tuple[Pattern, ...]:
     return tuple(load_patterns(tomllib.loads(BUNDLED.read_text(encoding="utf-8"))["patterns"], origin=SOURCE))
 
 
+def builtin_kinds() -> tuple[str, ...]:
+    """What the bundled patterns find, in the order of the file.
+
+    >>> builtin_kinds()[:3]
+    ('DATE', 'TIME', 'MONEY')
+    """
+    return tuple(dict.fromkeys(pattern.kind for pattern in _bundled()))
+
+
 def builtin_patterns(names: Sequence[str], *, labels: Mapping[str, str] | None = None) -> list[Pattern]:
     """The bundled patterns with these labels (`DATE`) or names (`age`), each once, in the order of the file.
 
