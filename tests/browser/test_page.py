@@ -55,9 +55,13 @@ def finished(page: Any) -> None:
 
 
 def marks(page: Any) -> list[tuple[str, str]]:
-    """Names and labels of the entities that are drawn."""
-    found = page.locator("#view .entity")
-    return [(one.inner_text(), one.get_attribute("data-label").split()[0]) for one in found.all()]
+    """Names and labels of the entities that are drawn. Blocks of text near the screen are drawn after the next
+    frame, so two are waited for."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    found = page.locator("#view .entity").evaluate_all(
+        "(all) => all.map((one) => [one.innerText, one.dataset.label])"
+    )
+    return [(name, label.split()[0]) for name, label in found]
 
 
 def mark(page: Any, name: str, place: int = 0) -> Any:
@@ -378,7 +382,10 @@ def test_files_are_opened_and_dropped(page: Any, tmp_path: Path, ner: Recogniser
         one.text for one in ner((tmp_path / "one.txt").read_bytes().decode())
     ]
     page.select_option("#document", label="two.txt")
-    assert marks(page) == [("Dora", "PER"), ("Rome", "LOC")]
+    finished(page)
+    expected = [(one.text, one.label) for one in ner("Dora saw Rome .")]
+    assert expected
+    assert marks(page) == expected
     documents = exported(page, "jsonl", tmp_path).read_text().splitlines()
     assert [json.loads(one)["id"] for one in documents] == ["one.txt", "two.txt"]
     assert len({one.doc for one in read(exported(page, "conll", tmp_path))}) == 2

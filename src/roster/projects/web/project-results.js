@@ -80,7 +80,7 @@ export function drawAudit(audit, { open, busy, accept }) {
   if (!audit) return [];
   const share = (one) => one ? `${percent(one.value)} (${percent(one.low)} to ${percent(one.high)})` : "–";
   return [
-    rows(["Type", "Labels", "Right", "Found"], audit.types.map((one) => [one.label, one.labels, share(one.precision), share(one.recall)])),
+    rows(["Type", "Labels", "Precision", "Recall"], audit.types.map((one) => [one.label, one.labels, share(one.precision), share(one.recall)])),
     el("div", { class: "row" }, el("button", { type: "button", class: "button", onclick: () => open("audit.html") }, "Open the audit ↗"),
       audit.changes ? el("button", { type: "button", class: "button quiet", onclick: () => open("patch.tsv") }, "Download the changes") : null),
     changes(audit, { busy, accept, from: "audit" }),
