@@ -23,7 +23,7 @@ from benchmarks.repair.arms import (
     corrections_file,
     gold_file,
 )
-from benchmarks.repair.patches import followed, judged, overruled
+from benchmarks.repair.patches import judged
 from benchmarks.repair.person import at_random, in_review
 from benchmarks.repair.source import Source, known, labelled_as, of_types, true_sentences
 from roster.corpus.dataset import Dataset, load_dataset
@@ -31,6 +31,7 @@ from roster.corpus.io import write
 from roster.corpus.layout import TYPES
 from roster.corpus.sentence import Sentence, Span
 from roster.distant.entries.patch import Change, read_patch, write_patch
+from roster.distant.entries.patches import followed, overruled
 from roster.experiments.hardware import commit, gpu, machine, versions
 from roster.experiments.plan import backbone_name
 from roster.experiments.runner import PACKAGES, SCORES, OutOfTimeError

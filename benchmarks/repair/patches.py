@@ -1,68 +1,14 @@
-"""Several patches as one, and how many changes of a patch are right by gold labels."""
+"""How many changes of a patch are right by gold labels."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from roster.corpus.sentence import Sentence, Span
-from roster.distant.entries.patch import ACTIONS, Change, contradict, plain
-
-
-def overruled(changes: Iterable[Change], surer: Sequence[Change]) -> list[Change]:
-    """Return both patches of the same labels as one, without changes that a surer one contradicts.
-
-    >>> one, two = Change("add", "May", "PER"), Change("deny", "May")
-    >>> [str(change) for change in overruled([one, Change("add", "Oslo", "LOC")], [two])]
-    ['add Oslo LOC', 'deny May']
-    """
-    by_name = _by_name(surer)
-    kept = [c for c in changes if not any(contradict(c, other) for other in by_name[plain(c.name)])]
-    return [*kept, *surer]
-
-
-def followed(changes: Iterable[Change], later: Sequence[Change]) -> list[Change]:
-    """Return two patches as one, of which the later is of the labels that the earlier gave.
-
-    `roster label` compares the types of a patch with those of the dictionary. So a change of an entry that
-    the earlier patch retyped or added becomes a change of what the dictionary has.
-
-    >>> one = Change("retype", "Bonn", "ORG", "PER")
-    >>> [str(change) for change in followed([one], [Change("retype", "Bonn", "PER", "LOC")])]
-    ['retype Bonn ORG LOC', 'retype Bonn PER LOC']
-    >>> [str(change) for change in followed([Change("add", "May", "PER")], [Change("remove", "May", "PER")])]
-    ['remove May PER']
-    """
-    by_name = _by_name(later)
-    first: list[Change] = []
-    for change in changes:
-        now: Change | None = change
-        for other in by_name[plain(change.name)]:
-            now = None if now is None else _then(now, other)
-        if now is not None:
-            first.append(now)
-    return overruled(first, later)
-
-
-def _then(change: Change, later: Change) -> Change | None:
-    """The change of the dictionary after a later change of its result; None if it has no result any more."""
-    given = change.given_type
-    if later.action == "remove" and given and later.type in ("", given):
-        return Change("remove", change.name, change.type) if change.action == "retype" else None
-    if later.action == "retype" and given == later.type:
-        if change.action == "add":
-            return replace(change, type=later.new_type)
-        return None if change.type == later.new_type else replace(change, new_type=later.new_type)
-    return change
-
-
-def _by_name(changes: Iterable[Change]) -> defaultdict[str, list[Change]]:
-    found: defaultdict[str, list[Change]] = defaultdict(list)
-    for change in changes:
-        found[plain(change.name)].append(change)
-    return found
+from roster.distant.entries.patch import ACTIONS, Change, plain
 
 
 def judged(changes: Sequence[Change], gold: Sequence[Sentence]) -> dict[str, Any]:

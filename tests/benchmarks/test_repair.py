@@ -13,7 +13,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.repair.arms import Arm, every_arm
 from benchmarks.repair.measure import patch_of
-from benchmarks.repair.patches import followed, judged, overruled
+from benchmarks.repair.patches import judged
 from benchmarks.repair.person import answered, at_random, in_review, within
 from benchmarks.repair.report import RepairReport
 from benchmarks.repair.run import Asked, Chain, Schedule, chains, rank, run
@@ -21,7 +21,8 @@ from benchmarks.repair.source import known, read_source
 from roster.api.review import start_review
 from roster.corpus.io import read, write
 from roster.corpus.sentence import Sentence, Span
-from roster.distant.entries.patch import Change, merged, write_patch
+from roster.distant.entries.patch import Change, write_patch
+from roster.distant.entries.patches import overruled
 from roster.errors import ConfigError, DataError
 from roster.experiments.store import Results, runs_of
 
@@ -191,33 +192,6 @@ def test_a_budget_for_no_sentence(toy: list[Sentence]) -> None:
     assert within([3, 1], 2) == 0
     with pytest.raises(DataError, match="1 answers do not finish one sentence"):
         at_random(toy, [s.spans or () for s in toy], ["PER", "LOC"], [1], 0)
-
-
-def test_a_patch_of_the_result_of_another() -> None:
-    """Changes of what the first patch gave become changes of the dictionary; none contradict each other."""
-    first = [
-        Change("add", "Ada", "PER"),
-        Change("add", "Bo", "PER"),
-        Change("retype", "Cy", "LOC", "ORG"),
-        Change("retype", "Di", "LOC", "ORG"),
-        Change("retype", "Ed", "LOC", "ORG"),
-        Change("deny", "Fay"),
-        Change("remove", "Guy", "LOC"),
-    ]
-    later = [
-        Change("remove", "Ada", "PER"),
-        Change("retype", "Bo", "PER", "LOC"),
-        Change("remove", "Cy", "ORG"),
-        Change("retype", "Di", "ORG", "PER"),
-        Change("retype", "Ed", "ORG", "LOC"),
-        Change("add", "Fay", "PER"),
-        Change("add", "Guy", "LOC"),
-    ]
-    both = followed(first, later)
-    merged(both)
-    kept = [str(change) for change in both if change not in later]
-    assert kept == ["add Bo LOC", "remove Cy LOC", "retype Di LOC PER"]
-    assert both[len(kept) :] == later
 
 
 def test_the_person_wins(tmp_path: Path) -> None:
