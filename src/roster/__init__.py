@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from roster.api.estimator import Recognizer
     from roster.api.labelling import label, label_file
     from roster.api.recognition import calibrate, evaluate, export, predict, predict_file
+    from roster.api.repair import repair
     from roster.api.reporting import report
     from roster.api.review import open_review, start_review
     from roster.api.serving import serve
@@ -51,6 +52,7 @@ __all__ = [
     "predict_file",
     "pretrain",
     "read",
+    "repair",
     "report",
     "serve",
     "show_log",
@@ -64,6 +66,7 @@ _MODULES = {
     "api.estimator": ("Recognizer",),
     "api.labelling": ("label", "label_file"),
     "api.recognition": ("calibrate", "evaluate", "export", "predict", "predict_file"),
+    "api.repair": ("repair",),
     "api.reporting": ("report",),
     "api.review": ("open_review", "start_review"),
     "api.serving": ("serve",),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
+from roster.toml import toml_value
 
 T = TypeVar("T")
 
@@ -200,29 +200,27 @@ def parse_override(text: str) -> tuple[str, Any]:
 def to_toml(config: Any, *, comments: bool = True) -> str:
     """The config as a TOML file that reads as its own documentation."""
     own = config.sections() if isinstance(config, Config) else {}
-    lines = []
-    for f in fields(config):
-        if f.metadata:
-            lines.extend(_toml_field(f, getattr(config, f.name), comments))
+    lines = toml_fields(config, comments)
     for name, section in own.items():
         lines.append(f"\n[{name}]")
         text = str(type(section).__doc__)
         if comments and not text.startswith(type(section).__name__):
             lines.append(f"# {text}")
-        for inner in fields(section):
-            lines.extend(_toml_field(inner, getattr(section, inner.name), comments))
+        lines.extend(toml_fields(section, comments))
     return "\n".join(lines) + "\n"
 
 
-def _toml_field(f: dataclasses.Field[Any], value: Any, comments: bool) -> list[str]:
-    if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, str):
-        # JSON's escapes are TOML's; only DEL is allowed there and not here.
-        text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    else:
-        text = repr(value)
-    return [f"# {f.metadata['doc']}", f"{f.name} = {text}"] if comments else [f"{f.name} = {text}"]
+def toml_fields(section: Any, comments: bool = True) -> list[str]:
+    """The lines of a section's options."""
+    return [
+        line
+        for f in fields(section)
+        if f.metadata
+        for line in (
+            *([f"# {f.metadata['doc']}"] if comments else []),
+            f"{f.name} = {toml_value(getattr(section, f.name))}",
+        )
+    ]
 
 
 def read_toml(path: Path, what: str = "config file") -> dict[str, Any]:

@@ -138,7 +138,7 @@ def label_file(
     inputs = prepared.settings.inputs
     target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *inputs])
     kept = (default_cache() if cache else None) if isinstance(cache, bool) else Path(cache)
-    labels = _labels(corpus, prepared, format, split, kept, workers)
+    labels = _labels(corpus, prepared, format, split, kept, workers, gold)
     sentences = read(gold, labels="true") if gold else None
     try:
         dead = labels.save(target, scheme, provenance=provenance, gold=sentences)
@@ -166,6 +166,16 @@ class _Prepared:
     functions: Mapping[str, Annotate] = field(default_factory=dict)
     """By name: what annotates for models that are in memory."""
 
+    @property
+    def in_memory(self) -> tuple[str, ...]:
+        """What was given in memory, in words."""
+        annotations = [one.name for one in self.settings.annotations if one.sentences is not None]
+        return (
+            *(["names"] if self.kept is not None else []),
+            *(f"annotations {name}" for name in annotations),
+            *(f"model {name}" for name in self.functions),
+        )
+
 
 def _labels(
     corpus: str | Path | Iterable[Any],
@@ -174,10 +184,12 @@ def _labels(
     split: str | None,
     cache: Path | None,
     workers: int | None,
+    gold: str | Path | None = None,
 ) -> Labels:
     """The labels of a corpus; the corpus is looked for before a model is loaded."""
     from roster.api.span_sources import annotators_of
     from roster.distant.labels import Labels
+    from roster.distant.output.record import Origin
 
     processes, inputs = _processes(workers), prepared.settings.inputs
     source: Callable[[], Iterable[Sentence]]
@@ -198,6 +210,13 @@ def _labels(
         workers=processes,
         annotators=annotators_of(prepared.settings, prepared.functions),
         inputs=inputs,
+        origin=Origin(
+            Path(corpus) if isinstance(corpus, str | Path) else None,
+            format,
+            split,
+            None if gold is None else Path(gold),
+            prepared.in_memory,
+        ),
         log=LOGGER.info,
     )
     if prepared.kept is not None:

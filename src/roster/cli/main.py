@@ -22,6 +22,7 @@ COMMANDS = {
     "predict": "find entities, with character offsets, in a file, a folder or standard input",
     "serve": "answer requests over HTTP: several models, batches, limits, metrics",
     "audit": "which labels and which entries of the dictionary are wrong or missing, without gold labels",
+    "repair": "audit, label and train again, in rounds without a person",
     "evaluate": "strict entity precision, recall and F1 of a model or of label files",
     "review": "how good a model is, with confidence intervals, by few answers of a person",
     "report": "one HTML page on a run: quality, examples, what was derived, curves",
@@ -32,7 +33,7 @@ COMMANDS = {
     "kb": "build and query an embedded knowledge base, or query a SPARQL endpoint",
     "benchmark": "the experiments of the paper: tables and figures",
 }
-RESUMES = ("demo", "train", "pretrain", "kb", "review")
+RESUMES = ("demo", "train", "pretrain", "kb", "repair", "review")
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):

@@ -14,6 +14,7 @@ from roster.distant.labelling.chunks import Corpus
 from roster.distant.labelling.labeller import Labeller
 from roster.distant.matching.span_mentions import Annotate
 from roster.distant.output.policy_report import labels_by_case
+from roster.distant.output.record import Origin, write_record
 from roster.distant.output.report import Report, dead_entries
 from roster.distant.output.shards import can_be_joined, write_shards
 from roster.distant.output.target import Target
@@ -33,6 +34,8 @@ class Labels:
         cache: folder for compiled dictionaries and answers; None keeps nothing.
         workers: number of processes.
         annotators: what annotates for each of `settings.models`, in their order; each pass asks them again.
+        inputs: files that must not be written to.
+        origin: where the corpus and all else comes from, for the record beside the labels.
         log: called with each line of the log.
 
     Raises:
@@ -48,10 +51,12 @@ class Labels:
         workers: int = 1,
         annotators: Sequence[Annotate] = (),
         inputs: Iterable[str | Path] = (),
+        origin: Origin | None = None,
         log: Callable[[str], None] | None = None,
     ):
         corpus()  # a missing corpus is reported before a dictionary is compiled
         self._corpus, self._workers, self._inputs = corpus, workers, tuple(inputs)
+        self._settings, self._origin = settings, origin
         self._labeller = Labeller(settings, cache, annotators=annotators, log=log)
         self._labeller.prepare(corpus)
         self.report = Report()
@@ -83,7 +88,7 @@ class Labels:
         provenance: bool = True,
         gold: Iterable[Sentence] | None = None,
     ) -> int:
-        """Writes labels, sources and report, with one pass over the corpus.
+        """Writes labels, sources, report and the record of how they were made, with one pass over the corpus.
 
         Args:
             target: a folder (for `roster.train`), or a file whose name tells the format.
@@ -121,7 +126,9 @@ class Labels:
             labelled = scorer.follow(self.labelled(), lambda one: one.sentence)
             target.write(labelled, scheme, sources=provenance)
             self.report.scores = scorer.result()
-        return target.finish(self.report, dead_entries(self._labeller))
+        dead = target.finish(self.report, dead_entries(self._labeller))
+        write_record(target, self._settings, self._origin, scheme, provenance=provenance)
+        return dead
 
     @cached_property
     def _by_case(self) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from roster.distant.span_sources import (
 )
 from roster.errors import ConfigError, DataError
 
+RULES = "rules"
+
 
 @dataclass(frozen=True)
 class Conflicts:
@@ -49,7 +51,7 @@ class Candidates:
     """Which stretches of words are looked up in the knowledge base."""
 
     by: str = option(
-        "rules", "rules: capital letters; else the name or folder of a spaCy pipeline with a tagger"
+        RULES, "rules: capital letters; else the name or folder of a spaCy pipeline with a tagger"
     )
     nested: bool = option(True, "also ask about the parts of a long candidate")
 
@@ -148,6 +150,8 @@ SECTIONS = (
     "annotations",
     "models",
 )
+RECORD = "record"
+"""A section that is no setting: `output/record.py` writes it beside the labels."""
 
 
 def load_settings(
@@ -180,13 +184,13 @@ def load_settings(
     tree: dict[str, Any] = {} if file is None else read_toml(Path(file))
     where = "" if file is None else f"{file}: "
     for name in tree:
-        if name not in SECTIONS:
+        if name not in (*SECTIONS, RECORD):
             raise ConfigError(f"{where}unknown section [{name}]; the sections are {', '.join(SECTIONS)}")
     folder = Path() if file is None else Path(file).parent
     sources = [_source(table, folder, where) for table in _tables(tree, "dictionaries", where)]
     for place, path in enumerate(dictionaries):
         sources.append(Source(Path(path), format, len(dictionaries) - place if in_order else 0))
-    sources = [replace(source, skip_broken=skip_broken) for source in sources]
+    sources = [replace(source, skip_broken=source.skip_broken or skip_broken) for source in sources]
     patterns = _builtin(_table(tree, "builtin", where), builtin, where)
     own = _tables(tree, "patterns", where)
     if own:
@@ -214,9 +218,7 @@ def load_settings(
         tuple(sources),
         tuple(patterns),
         section(Conflicts, {**_table(tree, "conflicts", where), **(conflicts or {})}, f"{where}[conflicts]"),
-        section(
-            Candidates, {**_table(tree, "candidates", where), **(candidates or {})}, f"{where}[candidates]"
-        ),
+        _candidates(_table(tree, "candidates", where), candidates or {}, folder, where),
         _kb({**_table(tree, "kb", where)}, kb or {}, folder, where),
         _patch(
             _table(tree, "patch", where), [patch] if isinstance(patch, str | Path) else patch, folder, where
@@ -252,6 +254,13 @@ def _kb(table: dict[str, Any], given: Mapping[str, Any], folder: Path, where: st
     return section(KnowledgeBase, given, "the knowledge base", kb)
 
 
+def _candidates(table: dict[str, Any], given: Mapping[str, Any], folder: Path, where: str) -> Candidates:
+    found = section(Candidates, table, f"{where}[candidates]")
+    if found.by != RULES and (folder / found.by).is_dir():
+        found = replace(found, by=str(folder / found.by))
+    return section(Candidates, given, f"{where}[candidates]", found)
+
+
 def _patch(table: Mapping[str, Any], given: Sequence[str | Path], folder: Path, where: str) -> Patch:
     if unknown := set(table) - {"files"}:
         raise ConfigError(f"{where}[patch]: unknown {_keys(unknown)}; expected files")
@@ -263,16 +272,19 @@ def _patch(table: Mapping[str, Any], given: Sequence[str | Path], folder: Path, 
 
 def _source(table: Mapping[str, Any], folder: Path, where: str) -> Source:
     name = f"{where}[[dictionaries]]"
-    if unknown := set(table) - {"path", "format", "priority"}:
-        raise ConfigError(f"{name}: unknown {_keys(unknown)}; expected path, format or priority")
+    if unknown := set(table) - {"path", "format", "priority", "skip_broken"}:
+        raise ConfigError(f"{name}: unknown {_keys(unknown)}; expected path, format, priority or skip_broken")
     path, format, priority = table.get("path"), table.get("format"), table.get("priority", 0)
+    skip_broken = table.get("skip_broken", False)
     if not isinstance(path, str) or not path:
         raise ConfigError(f'{name}: path must be a text, such as path = "names.tsv"')
     if format is not None and not isinstance(format, str):
         raise ConfigError(f"{name}: format must be a text")
     if not isinstance(priority, int) or isinstance(priority, bool):
         raise ConfigError(f"{name}: priority must be a whole number, not {priority!r}")
-    return Source(folder / path, format, priority)
+    if not isinstance(skip_broken, bool):
+        raise ConfigError(f"{name}: skip_broken must be true or false, not {skip_broken!r}")
+    return Source(folder / path, format, priority, skip_broken)
 
 
 def _keys(unknown: set[str]) -> str:

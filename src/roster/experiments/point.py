@@ -10,12 +10,10 @@ from roster.config import Config, flat
 from roster.files import fingerprint
 from roster.methods import registry
 from roster.methods.facts import Facts
-from roster.methods.request import Request, from_dict, load_request
+from roster.methods.request import PATHS, Request, from_dict, load_request
 
 DISTANT_MATCH = "distant-match"
 """Not a method: scores the distant labels where the training sentences also have gold labels."""
-PLACES = ("backbone.name", "bilstm.word_vectors", "gold.file")
-"""Options that are paths. The key has fingerprints of the content instead."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def settings(config: Config) -> dict[str, Any]:
     >>> values["noise_robust.q"], "backbone.name" in values, "bond.epochs" in values
     (0.7, False, False)
     """
-    return {name: value for name, value in flat(config.as_dict()).items() if name not in PLACES}
+    return {name: value for name, value in flat(config.as_dict()).items() if name not in PATHS}
 
 
 def key_of(point: Point, data: str, backbone: str) -> str:

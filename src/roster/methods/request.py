@@ -35,6 +35,9 @@ PRESETS = ("paper-conll03", "paper-ontonotes5", "paper-wikigold")
 BY_METHOD = "by_method"
 """The table of a preset with values of shared options for one method."""
 
+PATHS = ("gold.file", "backbone.name", "bilstm.word_vectors")
+"""Options whose values are paths, or may be."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -47,7 +50,20 @@ class Request:
     preset: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"preset": self.preset, "given": dict(self.given)}
+        """For the results of a run: files are named by absolute paths, as the data set is there."""
+        return {"preset": self.preset, "given": {name: _kept(name, v) for name, v in self.given.items()}}
+
+    @classmethod
+    def of_dict(cls, tree: Mapping[str, Any]) -> Request:
+        """The request that `as_dict` wrote.
+
+        Raises:
+            ConfigError: a value is impossible, or not known to this version.
+
+        >>> Request.of_dict(load_request(overrides={"seed": 7}).as_dict()).given
+        {'seed': 7}
+        """
+        return load_request(preset=tree["preset"], overrides=tree["given"])
 
     def config(self) -> Config:
         """The values given, and the paper's for all else."""
@@ -154,6 +170,12 @@ def readers(option: str) -> tuple[str, ...]:
     section, dot, _ = option.partition(".")
     owners = tuple(method.name for method in registry.all_methods() if section in method.sections)
     return owners if dot and owners else registry.names()
+
+
+def _kept(name: str, value: Any) -> Any:
+    if name in PATHS and value and Path(value).expanduser().exists():
+        return str(Path(value).expanduser().resolve())
+    return value
 
 
 def _check_sections(tree: Mapping[str, Any], method: Method, source: str) -> None:

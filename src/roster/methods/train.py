@@ -101,6 +101,8 @@ def _train(
         run.log(derivation)
     run.results.update(prepared.results)
     run.results["data"] = {"path": None if dataset.path is None else str(Path(dataset.path).resolve())}
+    if isinstance(asked, Request):
+        run.results["asked"] = {**asked.as_dict(), "minutes": minutes}
     for line in prepared.lines:
         run.log(line)
     of_them = f" ({len(gold)} of them gold)" if gold else ""

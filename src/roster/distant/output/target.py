@@ -22,6 +22,8 @@ from roster.files import atomic, refuse_input, write_json, write_text
 MARK = "labels.json"
 """The report; a folder that contains it was written by `roster label` and may be written again."""
 DEAD = "dead_entries.tsv"
+RECORD = "labels.toml"
+"""How the labels were made (`record.py`)."""
 
 
 class Target:
@@ -29,7 +31,7 @@ class Target:
 
     def __init__(self, path: str | Path, format: str | None = None, *, inputs: Iterable[str | Path] = ()):
         self.path = Path(path)
-        self.folder = self.path.is_dir() or not self.path.suffix
+        self.folder = _is_folder(self.path)
         self.format = format or ("jsonl" if self.folder else format_of_name(self.path))
         if not FORMATS[self.format].labels:
             raise RosterError(f"{self.path}: {self.format} cannot hold labels; write jsonl, conll or another")
@@ -41,7 +43,7 @@ class Target:
                     f"{self.path}: the folder has other files in it; name a new one, or a file (train.jsonl)"
                 )
         given = list(inputs)
-        for written in (self.file, self.provenance, self.report, self.dead, self.path / TYPES):
+        for written in (self.file, self.provenance, self.report, self.dead, self.record, self.path / TYPES):
             refuse_input(written, given)
 
     @property
@@ -50,11 +52,23 @@ class Target:
 
     @property
     def report(self) -> Path:
-        return self.path / MARK if self.folder else self.file.with_name(f"{self.file.name}.{MARK}")
+        return beside(self.path, MARK)
 
     @property
     def dead(self) -> Path:
-        return self.path / DEAD if self.folder else self.file.with_name(f"{self.file.name}.{DEAD}")
+        return beside(self.path, DEAD)
+
+    @property
+    def record(self) -> Path:
+        return beside(self.path, RECORD)
+
+    @property
+    def labels(self) -> list[Path]:
+        """The files that have the words and their labels."""
+        if self.format != "lines":
+            return [self.file]
+        distant = self.folder or self.file.name.startswith("train")
+        return [self.file, lines.label_file(self.file, "dist" if distant else "true")]
 
     def write(self, labelled: Iterable[Labelled], scheme: Scheme = "BIO", *, sources: bool = True) -> None:
         """Writes the sentences and, with `sources`, the provenance of each label in a file beside them."""
@@ -136,6 +150,21 @@ class Target:
             self.dead.unlink()
         write_json(self.report, report.as_dict())
         return count
+
+
+def beside(data: str | Path, name: str) -> Path:
+    """The file of this name (`MARK`, `RECORD`, `DEAD`) that belongs to a data set, a folder or a file.
+
+    >>> beside("data", RECORD).as_posix(), beside("train.jsonl", RECORD).as_posix()
+    ('data/labels.toml', 'train.jsonl.labels.toml')
+    """
+    data = Path(data)
+    return data / name if _is_folder(data) else data.with_name(f"{data.name}.{name}")
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether a target is a folder, as it is or as its name tells."""
+    return path.is_dir() or not path.suffix
 
 
 def _name(format: str) -> str:

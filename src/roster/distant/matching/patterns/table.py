@@ -20,6 +20,7 @@ KEYS: dict[str, type] = {
     "ignore_case": bool,
     "longest": bool,
     "priority": int,
+    "source": str,
 }
 IN_WORDS = {str: "a string", list: "a list of token tables", bool: "true or false", int: "a whole number"}
 REGEX_ONLY = ("group", "ignore_case", "longest")
@@ -65,7 +66,8 @@ def load_patterns(tables: Sequence[Mapping[str, object]], *, origin: str) -> lis
       space at the end of such a line is written `[ ]`. Or
     - `tokens`, a list of spaCy's token tables (see `tokens.py`).
 
-    `priority` goes into the labels, for whoever has to choose between them.
+    `priority` goes into the labels, for whoever has to choose between them, and so does `source` in place of
+    `origin`.
 
     A table with `part` instead of `name` and `label` names a piece of regex for the tables below it, which
     use it as `(?&piece)`.
@@ -142,7 +144,8 @@ def _pattern(table: Mapping[str, object], parts: Mapping[str, str], origin: str)
         for key in REGEX_ONLY:
             if key in values:
                 raise ConfigError(f"{key} goes with regex, not with tokens")
-    pattern = Pattern(kind=values["label"], source=origin, **values)
+    source = values.pop("source", "") or origin
+    pattern = Pattern(kind=values["label"], source=source, **values)
     # Compiled here only to be checked; the matcher compiles its own, so that patterns stay plain data.
     if pattern.regex is not None:
         pattern.word_regex()
