@@ -745,6 +745,7 @@ def test_no_cache_leaves_nothing(label: Run, names: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "cache").exists()
     assert {f.name for f in tmp_path.iterdir()} == {
         "names.tsv", "corpus.txt", "out.jsonl", "out.jsonl.labels.json", "out.jsonl.provenance.jsonl",
+        "out.jsonl.labels.toml",
         "out.jsonl.dead_entries.tsv",
     }  # fmt: skip
 
