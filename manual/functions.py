@@ -15,7 +15,16 @@ GROUPS = {
     "Labels": ("label", "label_file"),
     "Training": ("train", "effective_config", "pretrain", "Recognizer"),
     "Recognition": ("load", "Recogniser", "Entity", "Entities", "predict", "predict_file"),
-    "Quality": ("evaluate", "calibrate", "audit", "report", "start_review", "open_review", "Review"),
+    "Quality": (
+        "evaluate",
+        "calibrate",
+        "audit",
+        "repair",
+        "report",
+        "start_review",
+        "open_review",
+        "Review",
+    ),
     "Data": ("read", "write", "convert", "Sentence", "Span", "Dataset"),
     "Other": ("export", "serve", "show_log"),
 }
