@@ -55,9 +55,9 @@ def finished(page: Any) -> None:
 
 
 def marks(page: Any) -> list[tuple[str, str]]:
-    """Names and labels of the entities that are drawn. Blocks of text near the screen are drawn after the next
-    frame, so two are waited for."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    """Names and labels of the entities that are drawn. Text near the screen is drawn after the next frame, so
+    two are waited for."""
+    page.evaluate("() => new Promise((end) => requestAnimationFrame(() => requestAnimationFrame(end)))")
     found = page.locator("#view .entity").evaluate_all(
         "(all) => all.map((one) => [one.innerText, one.dataset.label])"
     )
