@@ -5,8 +5,11 @@ Everything is made here: no test reaches for the network.
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +48,24 @@ def _wordpiece() -> Any:
     t.normalizer = normalizers.BertNormalizer(lowercase=False)
     t.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    t.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=260, special_tokens=special))
+    # As special tokens the characters have fixed ids; otherwise ids, and merges of equal frequency, would
+    # follow the order of a hash table, which differs from one process to the next.
+    characters = sorted({c for text in TEXTS for c in text if c != " "})
+    fixed = [*special, *characters, *(f"##{c}" for c in characters)]
+    t.train_from_iterator(TEXTS, trainers.WordPieceTrainer(vocab_size=260, special_tokens=fixed))
+    t.model = models.WordPiece(t.get_vocab(with_added_tokens=False), unk_token="[UNK]")
+    t = Tokenizer.from_str(_without_added(t.to_str(), special))
     t.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return _fast(t, *special)
+
+
+def _without_added(tokenizer: str, special: Sequence[str]) -> str:
+    """A tokenizer.json whose vocabulary has these special tokens only."""
+    content = json.loads(tokenizer)
+    content["added_tokens"] = [one for one in content["added_tokens"] if one["content"] in special]
+    return json.dumps(content)
 
 
 def _fast(tokenizer: Any, pad: str, unk: str | None, cls: str, sep: str, mask: str, **options: Any) -> Any:
@@ -97,17 +113,26 @@ def _modern() -> Any:
 
 
 def _unigram() -> Any:
-    """As DeBERTa-v3 and XLM-R: SentencePiece's ▁."""
+    """As DeBERTa-v3 and XLM-R: SentencePiece's ▁.
+
+    The pieces are those of byte-pair encoding, with their frequencies: `UnigramTrainer` adds in the order of
+    a hash table, and its pieces differ from one process to the next.
+    """
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-    t = Tokenizer(models.Unigram())
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pairs = Tokenizer(models.BPE())
+    pairs.normalizer, pairs.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+    pairs.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=200, special_tokens=special))
+    counts = Counter(piece for text in TEXTS for piece in pairs.encode(text).tokens)
+    pieces = sorted(set(pairs.get_vocab()) - set(special))
+    total = counts.total() + len(pieces)
+    scores = [(name, 0.0) for name in special] + [(p, math.log((counts[p] + 1) / total)) for p in pieces]
+    t = Tokenizer(models.Unigram(scores, unk_id=1))
+    t.add_special_tokens(special)
     t.normalizer = normalizers.NFKC()
     t.pre_tokenizer = pre_tokenizers.Metaspace()
     t.decoder = decoders.Metaspace()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    t.train_from_iterator(
-        TEXTS, trainers.UnigramTrainer(vocab_size=200, special_tokens=special, unk_token="[UNK]")
-    )
     t.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from roster.after_import import after_import
+
 if TYPE_CHECKING:
     from roster.api.audit import audit
     from roster.api.data import convert
@@ -89,6 +91,23 @@ def __getattr__(name: str) -> Any:
 
             return getattr(import_module(f"roster.{module}"), name)
     raise AttributeError(f"module 'roster' has no attribute '{name}'")
+
+
+def _register_pipeline() -> None:
+    """The pipeline of transformers finds our entities. No error of it is one of importing transformers."""
+    from importlib import import_module
+
+    try:
+        import_module("roster.integrations.pipelines").register()
+    except Exception as error:  # of a version of transformers that nothing was tried with
+        from roster.log import LOGGER
+
+        LOGGER.warning(
+            f"pipelines of transformers are without roster's own ({type(error).__name__}: {error})"
+        )
+
+
+after_import("transformers.pipelines", _register_pipeline)
 
 
 def __dir__() -> list[str]:

@@ -26,13 +26,9 @@ CPU_TOKENS = 384
 class InferenceEngine(ABC):
     """A loaded model that computes the logits of words."""
 
-    def __init__(self, folder: Path, facts: ModelFacts):
-        verify(folder)
-        self.facts = facts
-        self.encoder: AnyWordEncoder = load_word_encoder(folder, facts.max_length, facts.specials)
-        if facts.layout != TRANSFORMERS:
-            check_numbers(folder, self.encoder)
-        self.pad = self.encoder.specials.pad
+    def __init__(self, facts: ModelFacts, encoder: AnyWordEncoder):
+        self.facts, self.encoder = facts, encoder
+        self.pad = encoder.specials.pad
         self.workers = 1
         self.tokens = CPU_TOKENS
 
@@ -51,6 +47,15 @@ class InferenceEngine(ABC):
             yield pool
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def encoder_of(folder: Path, facts: ModelFacts) -> AnyWordEncoder:
+    """What makes the inputs of the model in a folder, whose files are compared with their checksums first."""
+    verify(folder)
+    encoder = load_word_encoder(folder, facts.max_length, facts.specials)
+    if facts.layout != TRANSFORMERS:
+        check_numbers(folder, encoder)
+    return encoder
 
 
 def load_engine(folder: Path, device: str = "auto") -> InferenceEngine:

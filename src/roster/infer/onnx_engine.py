@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roster.errors import ConfigError, ModelError, RosterError
-from roster.infer.engine import InferenceEngine
+from roster.infer.engine import InferenceEngine, encoder_of
 from roster.model.folder import ModelFacts
 from roster.model.processor import cores
 
@@ -23,7 +23,7 @@ class OnnxEngine(InferenceEngine):
             raise ConfigError(
                 f"an exported model runs on the CPU, not on '{device}'; use the model it was made from"
             )
-        super().__init__(folder, facts)
+        super().__init__(facts, encoder_of(folder, facts))
         self.session = open_session(folder / "model.onnx")
         self.workers = cores()
 

@@ -50,7 +50,7 @@ from roster.model.folder import (
     read_facts,
 )
 from roster.model.plan import plan
-from roster.model.token_classifier import is_token_classifier
+from roster.model.token_classifier import MARK, is_token_classifier
 
 FOLDED = ("one-head", "two-heads")
 """The kinds of models whose heads are one linear layer, or can be written as one."""
@@ -112,17 +112,10 @@ def export_transformers(
     facts = read_facts(source)
     check_exportable(source, facts)
     check_target(source, target, lambda it: is_token_classifier(it) and not is_model(it))
-    if is_word_level(source) or facts.kind not in FOLDED:
-        raise ModelError(
-            f"{source} cannot be written for transformers: only models that classify words one by one "
-            "(methods roster, fine-tune, bond) on an encoder of transformers can; roster predict takes it as "
-            "it is"
-        )
+    check_foldable(source, facts)
     card = (source / CARD).read_text(encoding="utf-8") if (source / CARD).is_file() else ""
     card = transformers_card(card, facts.types, facts.scheme, language)
-    trained, tokenizer, _ = load_model(source, head_of)
-    weight, bias, labels = fold({name: p.detach() for name, p in trained.named_parameters()}, facts)
-    classifier = with_encoder(trained.encoder, weight, bias, labels, source)
+    classifier, tokenizer = token_classifier(source)
     with atomic_folder(target) as part:
         classifier.save_pretrained(part)
         save_tokenizer(tokenizer, part, facts.max_length)
@@ -138,6 +131,30 @@ def export_transformers(
         write_text(part / CARD, card)
     LOGGER.info(f"wrote {source} as {found.architecture}")
     return found
+
+
+def check_foldable(source: Path, facts: ModelFacts) -> None:
+    """Raises `ModelError` if no linear layer over sub-words of an encoder can express the model."""
+    if is_word_level(source) or facts.kind not in FOLDED:
+        raise ModelError(
+            f"{source} cannot be written for transformers: only models that classify words one by one "
+            "(methods roster, fine-tune, bond) on an encoder of transformers can; roster predict takes it as "
+            "it is"
+        )
+
+
+def token_classifier(source: Path) -> tuple[Any, Any]:
+    """The token classifier of transformers that a model folder makes, and its tokenizer.
+
+    Raises:
+        ModelError: one linear layer cannot express the model.
+    """
+    check_foldable(source, read_facts(source))
+    trained, tokenizer, facts = load_model(source, head_of)
+    weight, bias, labels = fold({name: p.detach() for name, p in trained.named_parameters()}, facts)
+    classifier = with_encoder(trained.encoder, weight, bias, labels, source)
+    setattr(classifier.config, MARK, {"max_length": facts.max_length})
+    return classifier, tokenizer
 
 
 def fold(parameters: dict[str, Tensor], facts: ModelFacts) -> tuple[Tensor, Tensor, list[str]]:

@@ -159,7 +159,10 @@ ner = pipeline("token-classification", "FOLDER", aggregation_strategy="first")
 
 The model has learned to classify a word at its first sub-word, so the strategy is `first`; `simple` reads
 the other sub-words, too, which were not trained. Texts longer than the model takes are cut off unless
-`stride` is given; `roster.load("FOLDER")` reads them in windows. {both if scheme == "io" else ""}
+`stride` is given. {both if scheme == "io" else ""}
+
+After `import roster` (`pip install roster-ner`) the same pipeline finds what `roster predict` finds, with
+`simple` or `first`, in texts of any length.
 """, before="Labels and what the model finds")  # fmt: skip
 
 

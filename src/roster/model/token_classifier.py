@@ -20,6 +20,8 @@ from roster.model.decoding import PREFIXES
 LONGEST = 512
 """Windows are no longer, even where the encoder has more positions."""
 ENDING = "ForTokenClassification"
+MARK = "roster"
+"""The key of the config of a classifier that roster made; its `max_length` is that of the windows."""
 SAFE = ("model.safetensors", "model.safetensors.index.json")
 
 
@@ -94,9 +96,18 @@ def read_classifier(folder: Path) -> Classifier:
             "not read; where you trust them, load them with transformers: save_pretrained writes safetensors"
         )
     try:
-        labels = labels_of(label_names(config))
+        return classifier_of(config, tokenizer)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ModelError(f"{folder} is not a model for entities: {error}") from None
+
+
+def classifier_of(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Classifier:
+    """The same from the content of config.json and tokenizer_config.json.
+
+    Raises:
+        ValueError, KeyError, TypeError, AttributeError: the labels are no tags of entities.
+    """
+    labels = labels_of(label_names(config))
     known = tokenizer.get("model_max_length")
     limits = [LONGEST, known if isinstance(known, int) and known > 0 else LONGEST]
     if isinstance(table := config.get("max_position_embeddings"), int) and table > 0:

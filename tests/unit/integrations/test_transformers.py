@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import AutoTokenizer, pipeline
+from transformers import AutoTokenizer, TokenClassificationPipeline, pipeline
 
 import roster
 from roster.backbone.loading import load_encoder, load_tokenizer
@@ -28,40 +26,11 @@ from roster.methods.registry import heads
 from roster.model.decoding import io_spans
 from roster.model.folder import EXPORTED, save_model
 from roster.scores import evaluate_sentences
+from tests.unit.integrations.exported import SHORT, SPOKEN, TYPES, Models
 
-TYPES = ("PER", "geo-loc", "é")
 KINDS = {"two-heads": "io", "one-head": "bio"}
 ARCHITECTURES = ["roberta", "bert", "distilbert", "deberta-v2", "modernbert"]
-Models = Callable[[str, str], tuple[Path, Path]]
-SPOKEN = (
-    "Anna Berg went to Paris and Bonn with Carl . Dora in Rome , then they saw house Oslo été Élan état "
-    "Étoile the quick brown fox jumps over lazy dog naïve café we talk about walking and talking walked "
-    "q z x j v w"
-)
 WORDS = SPOKEN.split()
-SHORT = [Sentence.from_words(SPOKEN.split())]
-
-
-@pytest.fixture(scope="module")
-def models(backbones: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Models:
-    """`models("bert", "one-head")`: a model with random weights, and what is written for transformers."""
-
-    @cache
-    def make(name: str, kind: str) -> tuple[Path, Path]:
-        folder = tmp_path_factory.mktemp("models") / f"{name}-{kind}"
-        torch.manual_seed(3)
-        model = heads()[kind](load_encoder(str(backbones[name])), len(TYPES))
-        for head in model.heads:  # as loud as trained ones
-            layer: Any = model.get_submodule(head)
-            layer.weight.data.mul_(50)
-            layer.bias.data.normal_()
-        if name == "modernbert":  # a norm that has learned something
-            model.encoder.final_norm.weight.data.uniform_(0.5, 2)
-        save_model(folder, model, load_tokenizer(str(backbones[name])), TYPES, 60, "seed = 1\n")
-        export_transformers(folder, folder.with_suffix(".hf"), sentences=SHORT)
-        return folder, folder.with_suffix(".hf")
-
-    return make
 
 
 def texts(folder: Path) -> list[str]:
@@ -92,10 +61,16 @@ def entities(folder: Path, texts: list[str]) -> list[list[tuple[int, int, str]]]
 def by_pipeline(
     folder: Path, texts: Sequence[Any], strategy: str = "first", **options: Any
 ) -> list[list[tuple[int, int, str]]]:
-    """Offsets without the space that some tokenizers count to a word."""
+    """By the library's own pipeline; offsets without the space that some tokenizers count to a word."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # most tokenizers do not say where words begin
-        ner: Any = pipeline("token-classification", str(folder), aggregation_strategy=strategy, device="cpu")
+        ner: Any = pipeline(
+            "token-classification",
+            str(folder),
+            aggregation_strategy=strategy,
+            device="cpu",
+            pipeline_class=TokenClassificationPipeline,
+        )
         found = [ner(text, **options) for text in texts]
     if options:  # a list of one list of words, and a list of one list of entities
         found, texts = [one[0] for one in found], [" ".join(text[0]) for text in texts]
@@ -153,7 +128,13 @@ def test_a_trained_model_in_the_pipeline(trained: Path, toy: list[Sentence], tmp
     assert "words with the same tag by the highest probability: 100.00 %" in found.table()
     spoken = [s.text for s in toy]
     assert by_pipeline(tmp_path / "hf", spoken) == entities(trained, spoken)
-    ner = pipeline("token-classification", str(tmp_path / "hf"), aggregation_strategy="first", device="cpu")
+    ner = pipeline(
+        "token-classification",
+        str(tmp_path / "hf"),
+        aggregation_strategy="first",
+        device="cpu",
+        pipeline_class=TokenClassificationPipeline,
+    )
     assert [e["score"] for e in ner("Anna went to Paris .")] == pytest.approx(
         [e.score for e in load(trained, "cpu")("Anna went to Paris .")], abs=2e-4
     )

@@ -74,12 +74,20 @@ def test_a_model_of_an_earlier_version_is_read(trained: Path, tmp_path: Path) ->
     assert load(old, "cpu")("Mr Ada left Oslo .") == load(trained, "cpu")("Mr Ada left Oslo .")
 
 
-def test_transformers_does_not_take_it_for_a_model_of_its_own(trained: Path) -> None:
-    """It would load the encoder, make up a head, and predict LABEL_0 and LABEL_1."""
+def test_transformers_does_not_take_it_for_a_model_of_its_own(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would load the encoder, make up a head, and predict LABEL_0 and LABEL_1.
+
+    Its pipeline loads the folder after `import roster` (test_pipelines.py); without, it refuses.
+    """
     from transformers import AutoModelForTokenClassification, pipeline
+    from transformers.pipelines import PIPELINE_REGISTRY
 
     with pytest.raises(OSError, match=r"model\.safetensors"):
         AutoModelForTokenClassification.from_pretrained(str(trained))
+    task = PIPELINE_REGISTRY.supported_tasks["token-classification"]
+    monkeypatch.setitem(task, "pt", (AutoModelForTokenClassification,))
     with pytest.raises((OSError, ValueError), match=r"model\.safetensors"):
         pipeline("token-classification", model=str(trained))
 
