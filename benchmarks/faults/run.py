@@ -79,7 +79,7 @@ def run(methods: Sequence[str], *, kills: int, seed: int, log: Callable[[str], N
                     results.append({"method": method, "stage": stage, "moment": moment, **one})
                     log(f"{method}, {stage}, {moment}: {one['message'] or 'the same model'}")
     return FaultsReport(
-        conditions("faults", PACKAGES, kills, Limits(0.0), seed=seed, threads=1), tuple(results)
+        conditions("faults", PACKAGES, 1, Limits(0.0), kills=kills, seed=seed, threads=1), tuple(results)
     )
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -70,11 +71,24 @@ def reason(error: OSError) -> str:
     'No space left on device; free some space there and give the same command again'
     """
     words = error.strerror or str(error)
-    if error.errno in FULL or "no space left" in words.lower():
+    if error.errno in FULL:
         return f"{words}; free some space there and give the same command again"
     if error.errno == errno.EFBIG:
         return f"{words}; raise the limit on the size of files (ulimit -f) and give the same command again"
     return words
+
+
+def system_error(error: Exception) -> OSError | None:
+    """An error of the system: an OSError, or one that a library written in Rust tells of by its text alone.
+
+    >>> system_error(Exception("I/O error: No space left on device (os error 28)"))
+    OSError(28, 'No space left on device')
+    >>> system_error(ValueError("28"))
+    """
+    if isinstance(error, OSError):
+        return error
+    found = None if isinstance(error, RosterError) else re.search(r"\(os error (\d+)\)", str(error))
+    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
 
 
 def is_special(path: Path) -> bool:
@@ -138,8 +152,11 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(part, path)
-    except OSError as error:
-        raise RosterError(f"cannot write {path}: {reason(error)}") from error
+    except Exception as error:
+        of_system = system_error(error)
+        if of_system is None:
+            raise
+        raise RosterError(f"cannot write {path}: {reason(of_system)}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
 from roster.accelerate import stacked_loop
 from roster.accelerate.stack import Stack
 from roster.config import Optimiser
+from roster.corpus.io import write
 from roster.corpus.sentence import Sentence
 from roster.errors import DeviceMemoryError, RosterError
 from roster.methods.bilstm_crf.head import CrfHead
@@ -21,8 +23,9 @@ from roster.methods.bilstm_crf.objective import ChainObjective
 from roster.methods.bond import BondObjective
 from roster.methods.request import load_config
 from roster.methods.roster.noise_robust import NoiseRobustObjective
+from roster.methods.train import train
 from roster.model.decoding import bio_classes
-from roster.model.memory import in_fitting_batches, is_out_of_memory
+from roster.model.memory import in_fitting_batches, is_out_of_memory, release
 from roster.model.reading import read_probabilities
 from roster.training.loop import PlainModels, fit
 from roster.training.memory import BatchLimit
@@ -306,3 +309,97 @@ def test_reading_in_smaller_batches(task: Task, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(torch.OutOfMemoryError):
         in_fitting_batches(never, 1024)
     assert tried == [1024, 512, 256, 128, 64]
+
+
+RUN = {
+    "noise_robust.epochs": 2, "noise_robust.update_every": 5, "ensemble.models": 3, "ensemble.epochs": 1,
+    "self_training.enabled": False, "optimiser.batch_size": 8, "optimiser.engine": "fast",
+    "optimiser.device": "cpu", "backbone.max_length": 32,
+}  # fmt: skip
+
+
+def test_fewer_members_at_once(
+    tiny: Path, toy: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Members that do not fit together are trained in smaller groups, also by a run that is continued."""
+    write(tmp_path / "train.jsonl", toy)
+    logits, groups = Stack.logits, []
+
+    def limited(self: Stack, ids: Tensor, lengths: Tensor, *, training: bool) -> Tensor:
+        if self.k > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        groups.append(self.k)
+        return logits(self, ids, lengths, training=training)
+
+    monkeypatch.setattr(Stack, "logits", limited)
+    said: list[str] = []
+    config = load_config(overrides={"backbone.name": str(tiny), **RUN})
+    results = train(tmp_path / "train.jsonl", tmp_path / "run", config, log=said.append)
+    assert "3 models do not fit into the device's memory together; 2 are trained at once" in said
+    assert [results["stages"][f"member-{i}"].get("at_once") for i in range(3)] == [2, 2, None]
+    assert set(groups) == {1, 2}
+
+
+# -- on a GPU --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wide(tiny: Path, tmp_path: Path) -> Path:
+    """An encoder whose states take much more memory than its weights."""
+    config = AutoConfig.from_pretrained(tiny)
+    config.update(
+        {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+    )
+    torch.manual_seed(0)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(tmp_path / "wide")
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(tmp_path / "wide")
+    return tmp_path / "wide"
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("engine", ["plain", "fast"])
+def test_a_gpu_with_too_little_memory(
+    engine: str, wide: Path, toy: list[Sentence], caplog: pytest.LogCaptureFixture
+) -> None:
+    """A real error of the allocator: training goes on in parts, and the weights end where they would have."""
+    device = torch.device("cuda")
+    optimiser = Optimiser(batch_size=512, precision="float32", warmup=0.0)
+    values = {"backbone.name": str(wide), "backbone.max_length": 32, "optimiser.device": "cuda"}
+    task = Task.build(load_config(overrides=values), ("PER", "LOC"), toy * 40, {})
+
+    def fitted() -> tuple[dict[str, Tensor], dict[str, Any], int]:
+        """The weights, the facts, and the most memory that the training took beside what was there."""
+        model = without_dropout(task.new_model(CASES["cross entropy"].head, 7))
+        objective = cross_entropy(task)
+        release()
+        held = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        if engine == "plain":
+            models: Any = PlainModels(model, "float32")
+            facts = fit(models, objective, Schedule(2, 1e-3), optimiser, 11, description="stage")
+        else:
+            models = Stack.of([model], torch.float32, device)
+            (facts,) = stacked_loop.fit(
+                models, objective, Schedule(2, 1e-3), optimiser, [11], description="stage"
+            )
+        weights = {name: tensor.detach().cpu().clone() for name, tensor in models.state_dict(0).items()}
+        return weights, facts, torch.cuda.max_memory_allocated() - held
+
+    start = {name: x.cpu() for name, x in task.new_model(CASES["cross entropy"].head, 7).state_dict().items()}
+    expected, facts, needed = fitted()
+    assert "most_subwords" not in facts
+    assert needed > 200 * 2**20
+    release()
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + 0.6 * needed) / total)
+    try:
+        found, in_parts, taken = fitted()
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert in_parts["most_subwords"] > 0
+    assert taken < needed
+    assert len([line for line in caplog.messages if "does not fit into the device's memory" in line]) == 1
+    assert in_parts["losses"] == pytest.approx(facts["losses"], rel=1e-2)
+    moved = sum(float((expected[name] - start[name]).abs().sum()) for name in expected)
+    apart = sum(float((expected[name] - found[name]).abs().sum()) for name in expected)
+    assert apart < 0.1 * moved  # sums in another order, and Adam makes steps of one size of them
