@@ -1,6 +1,7 @@
 """Trainings that meet a fault end with the weights of an unbroken run, or say what to do and lose nothing.
 
-tests/integration/test_resume.py kills RoSTER's own stages; `python -m benchmarks faults` kills all at random.
+test_resume.py kills RoSTER's own stages, and test_bilstm_crf.py that method. `python -m benchmarks faults` kills
+all of them at random moments.
 """
 
 from __future__ import annotations
@@ -21,10 +22,7 @@ import pytest
 
 WEIGHTS = Path("model") / "roster.safetensors"
 EVERY_EPOCH = {"ROSTER_CHECKPOINT_SECONDS": "0"}
-SMALL_CHAIN = ["--set", "seed=5", "--set", "bilstm.word_size=16", "--set", "bilstm.filters=8",
-               "--set", "bilstm.hidden=16", "--set", "bilstm_crf.epochs=12",
-               "--set", "bilstm_crf.learning_rate=0.08"]  # fmt: skip
-METHODS = ("fine-tune", "bond", "autoner", "bilstm-crf", "roster-fast")
+METHODS = ("fine-tune", "bond", "autoner", "roster-fast")
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +30,6 @@ def commands(corpus: Path, settings: dict[str, Path]) -> dict[str, list[str]]:
     """What trains each method; `roster-fast` has its members in step, as on a GPU."""
 
     def of(method: str) -> list[str]:
-        if method == "bilstm-crf":
-            return ["train", str(corpus), "--method", method, *SMALL_CHAIN]
         name = method.removesuffix("-fast")
         more = ["--set", "optimiser.engine=fast"] if name != method else []
         if method == "autoner":
