@@ -1,7 +1,7 @@
 """Trainings that meet a fault end with the weights of an unbroken run, or say what to do and lose nothing.
 
-test_resume.py kills RoSTER's own stages, and test_bilstm_crf.py that method. `python -m benchmarks faults` kills
-all of them at random moments.
+test_resume.py kills RoSTER's own stages, and test_bilstm_crf.py that method. `python -m benchmarks faults`
+kills all of them at random moments.
 """
 
 from __future__ import annotations
