@@ -15,7 +15,18 @@ from benchmarks.options import add_output, check_output
 from roster.cli.main import Formatter
 from roster.errors import RosterError
 
-COMMANDS = ("audit", "matching", "prediction", "repair", "review", "serving", "startup", "step", "training")
+COMMANDS = (
+    "audit",
+    "faults",
+    "matching",
+    "prediction",
+    "repair",
+    "review",
+    "serving",
+    "startup",
+    "step",
+    "training",
+)
 
 
 class BenchmarkParser(argparse.ArgumentParser):

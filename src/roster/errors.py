@@ -32,6 +32,10 @@ class RunError(RosterError):
     """A run folder that cannot be continued."""
 
 
+class DeviceMemoryError(RosterError):
+    """A device whose memory is too small even for the smallest step."""
+
+
 def json_problem(error: JSONDecodeError) -> str:
     """What is wrong with JSON, without the place: Python's message for an open string ends with `at`.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
+import platform
+import re
 import shutil
 import stat
 import tempfile
@@ -17,6 +20,9 @@ from roster.errors import RosterError, RunError
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of a full disk, and of a user's full share of it."""
 
 
 @contextmanager
@@ -36,14 +42,14 @@ def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             with path.open(mode, **text) as file:
                 yield file
         except OSError as error:
-            raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+            raise RosterError(f"cannot write {path}: {reason(error)}") from error
         return
     target = Path(os.path.realpath(path))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
     except OSError as error:
-        raise RosterError(f"cannot write {path}: {error.strerror}") from error
+        raise RosterError(f"cannot write {path}: {reason(error)}") from error
     try:
         Path(name).chmod(0o644)
         with os.fdopen(handle, mode, **text) as file:
@@ -52,10 +58,37 @@ def atomic(path: str | Path, mode: str = "w") -> Iterator[IO[Any]]:
             os.fsync(file.fileno())
         os.replace(name, target)
     except OSError as error:
-        raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+        raise RosterError(f"cannot write {path}: {reason(error)}") from error
     finally:
         with suppress(FileNotFoundError):
             os.unlink(name)
+
+
+def reason(error: OSError) -> str:
+    """Why a file could not be written, and what to do where the system's words do not tell.
+
+    >>> reason(OSError(errno.ENOSPC, "No space left on device"))
+    'No space left on device; free some space there and give the same command again'
+    """
+    words = error.strerror or str(error)
+    if error.errno in FULL:
+        return f"{words}; free some space there and give the same command again"
+    if error.errno == errno.EFBIG:
+        return f"{words}; raise the limit on the size of files (ulimit -f) and give the same command again"
+    return words
+
+
+def system_error(error: Exception) -> OSError | None:
+    """An error of the system: an OSError, or one that a library written in Rust tells of by its text alone.
+
+    >>> system_error(Exception("I/O error: No space left on device (os error 28)"))
+    OSError(28, 'No space left on device')
+    >>> system_error(ValueError("28"))
+    """
+    if isinstance(error, OSError):
+        return error
+    found = None if isinstance(error, RosterError) else re.search(r"\(os error (\d+)\)", str(error))
+    return None if found is None else OSError(int(found[1]), os.strerror(int(found[1])))
 
 
 def is_special(path: Path) -> bool:
@@ -98,7 +131,7 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     except OSError as error:
-        raise RosterError(f"cannot write {path}: {error.strerror}") from error
+        raise RosterError(f"cannot write {path}: {reason(error)}") from error
     try:
         part.chmod(0o755)
         yield part
@@ -119,8 +152,11 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         else:
             os.replace(part, path)
-    except OSError as error:
-        raise RosterError(f"cannot write {path}: {error.strerror or error}") from error
+    except Exception as error:
+        of_system = system_error(error)
+        if of_system is None:
+            raise
+        raise RosterError(f"cannot write {path}: {reason(of_system)}") from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
 
@@ -128,18 +164,30 @@ def atomic_folder(path: str | Path, *, first: bool = False) -> Iterator[Path]:
 def lock(path: Path, in_use: str) -> BaseFileLock:
     """Hold a lock file until `release()` or the end of the process, however it ends.
 
-    Raises RunError with the message `in_use` if another process holds it.
+    Raises RunError with the message `in_use`, and which process it is, if another one holds it. The system
+    releases the lock of a killed process, so what the file contains is for this message only.
     """
     from filelock import FileLock, Timeout  # slow to import, and most commands do not need it
 
-    held = FileLock(path, mode=0o644)
+    held, holder = FileLock(path, mode=0o644), _holder(path)
     try:
         held.acquire(blocking=False)
     except Timeout:
-        raise RunError(in_use) from None
+        raise RunError(f"{in_use}{holder}") from None
     except OSError as error:
-        raise RunError(f"cannot write to the folder {path.parent}: {error.strerror}") from None
+        raise RunError(f"cannot write to the folder {path.parent}: {reason(error)}") from None
+    with suppress(OSError):  # a full disk: the lock holds without it
+        path.write_text(f"{os.getpid()} {platform.node()}\n", encoding="utf-8")
     return held
+
+
+def _holder(path: Path) -> str:
+    """Which process holds a lock by its own account, in brackets; empty where it did not write it."""
+    try:
+        pid, host = path.read_text(encoding="utf-8").split()
+        return f" (it is process {int(pid)} on {host})"
+    except (OSError, ValueError):
+        return ""
 
 
 def lock_folder(folder: Path, doing: str) -> BaseFileLock:

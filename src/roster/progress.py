@@ -66,7 +66,7 @@ def bar(
             maxinterval=WATCHED_EVERY,
         )
     if sys.stderr.isatty():
-        return tqdm(
+        return _Bar(
             items,
             desc=description,
             total=total,
@@ -99,7 +99,16 @@ def _width() -> dict[str, Any]:
     return {"dynamic_ncols": True} if columns else {"ncols": 80}
 
 
-class _LineBar(tqdm):
+class _Bar(tqdm):
+    """A bar whose clock does not jump: tqdm's own is the time of day, which may be set while it runs."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        self._time = time.monotonic
+        self.start_t = self.last_print_t = self._time()
+
+
+class _LineBar(_Bar):
     monitor_interval = 0  # its thread would not exist in a forked process
 
 

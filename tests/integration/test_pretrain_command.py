@@ -135,7 +135,7 @@ def test_killed_twice(roster: Any, text: Path, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     done = roster("pretrain", text, "-o", whole, *SHORT)
     assert done.code == 0, done.err
-    checkpoint = broken / "work" / "checkpoint.safetensors"
+    checkpoint = broken / "work" / "checkpoint-000000.safetensors"
     stopped(roster.start("pretrain", text, "-o", broken, *SHORT), (broken / "work" / "tokenizer").exists)
     assert not checkpoint.exists()
     stopped(roster.start("pretrain", text, "-o", broken, *SHORT), checkpoint.exists)

@@ -28,7 +28,7 @@ def stages(run: Path) -> list[str]:
 
 
 def checkpoint(run: Path) -> bool:
-    return (run / "points" / "checkpoint.safetensors").exists()
+    return any(run.glob("points/checkpoint-*.safetensors"))
 
 
 def leftovers(run: Path) -> list[Path]:

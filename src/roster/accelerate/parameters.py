@@ -87,6 +87,7 @@ class Parameters:
         self.weights = [weight for weight, _ in weights]
         self.by_name: dict[str, Parameter] = {}
         self.segments: list[Segment] = []
+        self.buffers: list[Buffer] = []
         width = next(weight.shape[1] for weight, _ in weights if weight.name == "words")
         for is_matrix in (True, False):
             chosen = [(w, g) for w, g in weights if _is_matrix(w, g) == is_matrix]
@@ -98,6 +99,7 @@ class Parameters:
             # A whole number of rows of the embeddings, which are then rows of the buffer itself.
             size = -(-size // width) * width
             buffer = Buffer.zeros(k, size, dtype if is_matrix else torch.float32, device, training)
+            self.buffers.append(buffer)
             if not is_matrix:
                 self.rest = buffer
             for (weight, _), place in zip(chosen, places, strict=True):

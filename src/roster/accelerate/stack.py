@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from roster.accelerate.parameters import Group, Parameters
 from roster.model.batches import DeviceCorpus
 from roster.model.bert_layout import NotStackableError, Weight, encoder_weights, shape_of
 from roster.model.heads import WordStates
+from roster.model.memory import in_fitting_batches
 from roster.model.reading import TOKENS
 
 
@@ -97,8 +99,12 @@ class Stack:
     @torch.no_grad()
     def read(self, corpus: DeviceCorpus, *, predicting: bool = False) -> Tensor:
         """[K, words, classes]: every member's distribution of every word, without dropout."""
+        tokens = TOKENS.get(self.device.type, 2048) // self.k
+        return in_fitting_batches(partial(self._read, corpus), max(1, tokens))
+
+    def _read(self, corpus: DeviceCorpus, tokens: int) -> Tensor:
         parts, numbers = [], []
-        for batch in corpus.readings(max(1, TOKENS.get(self.device.type, 2048) // self.k)):
+        for batch in corpus.readings(tokens):
             ids = batch.ids.expand(self.k, *batch.ids.shape)
             logits = self.logits(ids, batch.mask.sum(1).expand(self.k, -1), training=False)
             row = batch.at // batch.ids.shape[1]
@@ -114,12 +120,18 @@ class Stack:
     @torch.no_grad()
     def read_rows(self, corpus: DeviceCorpus, rows: Sequence[np.ndarray]) -> list[tuple[Tensor, Tensor]]:
         """Of each member the words of its own windows, by number, and their distributions."""
+        tokens = TOKENS.get(self.device.type, 2048) // self.k
+        return in_fitting_batches(partial(self._read_rows, corpus, rows), max(1, tokens))
+
+    def _read_rows(
+        self, corpus: DeviceCorpus, rows: Sequence[np.ndarray], tokens: int
+    ) -> list[tuple[Tensor, Tensor]]:
         lengths = corpus.encoded.lengths
         sorted_rows = [mine[np.argsort(-lengths[mine], kind="stable")] for mine in rows]
         # Where a member has fewer windows, it reads its last one again.
         most = max(map(len, rows))
         order = np.stack([np.pad(mine, (0, most - len(mine)), mode="edge") for mine in sorted_rows])
-        tokens, start = max(1, TOKENS.get(self.device.type, 2048) // self.k), 0
+        start = 0
         on_device = torch.from_numpy(order).to(self.device)
         lengths_on_device = torch.from_numpy(lengths).to(self.device)
         found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in rows]

@@ -19,6 +19,7 @@ from roster.accelerate.fixed_shapes import FixedShapes, Plan, choose_widths, joi
 from roster.accelerate.stack import Stack
 from roster.config import Optimiser
 from roster.progress import bar
+from roster.training.memory import BatchLimit
 from roster.training.objective import (
     AfterEpoch,
     BeforeStep,
@@ -68,6 +69,7 @@ def fit(
     if resume is not None:
         start = resume.epoch
         _restore(resume, stack, adam, objective)
+    limit = BatchLimit(description, resume)
     widths = choose_widths(lengths, max(2, min(WIDTHS, total // STEPS_PER_WIDTH)))
     step: CapturedStep | None = None
     losses: list[list[float]] = []
@@ -86,7 +88,7 @@ def fit(
         inputs = objective.inputs()
         if step is None:
             shapes = FixedShapes(corpus, widths[-1], len(inputs))
-            step = CapturedStep(stack, objective, adam, shapes, per_epoch, optimiser.batch_size)
+            step = CapturedStep(stack, objective, adam, shapes, per_epoch, optimiser.batch_size, limit)
         step.corpus.fill(inputs)
         step.start_epoch(plan.rows)
         for number, width in enumerate(plan.widths, epoch * per_epoch):
@@ -101,9 +103,11 @@ def fit(
         for loss in losses[-1]:
             check_finite(loss, description, epoch, schedule)
         if after_epoch is not None:
-            after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, stack, adam, objective))  # type: ignore[misc]
+            after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, stack, adam, objective, limit))  # type: ignore[misc]
     progress.close()
-    return [{"steps": total, "losses": [round(x[k], 5) for x in losses]} for k in range(stack.k)]
+    return [
+        {"steps": total, "losses": [round(x[k], 5) for x in losses], **limit.facts()} for k in range(stack.k)
+    ]
 
 
 def _batches(plan_of: Callable[[int], Plan], empty: int, epoch: int) -> list[list[np.ndarray]]:
@@ -111,10 +115,13 @@ def _batches(plan_of: Callable[[int], Plan], empty: int, epoch: int) -> list[lis
     return [[batch[batch < empty] for batch in member] for member in plan_of(epoch).rows.swapaxes(0, 1)]
 
 
-def _snapshot(epoch: int, stack: Stack, adam: StackedAdamW, objective: Objective) -> Checkpoint:
+def _snapshot(
+    epoch: int, stack: Stack, adam: StackedAdamW, objective: Objective, limit: BatchLimit
+) -> Checkpoint:
     tensors = {f"model.{name}": p.master for name, p in stack.parameters.by_name.items()}
     tensors.update({f"adam.{name}": tensor for name, tensor in adam.state().items()})
     tensors.update({f"objective.{name}": tensor for name, tensor in objective.state().items()})
+    tensors.update({f"limit.{name}": tensor for name, tensor in limit.state().items()})
     return Checkpoint(epoch, tensors)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roster.errors import DataError, RosterError
-from roster.files import lock_folder
+from roster.files import lock_folder, reason
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -89,7 +89,7 @@ class Results:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
-            raise RosterError(f"cannot write {self.path}: {error.strerror}") from None
+            raise RosterError(f"cannot write {self.path}: {reason(error)}") from None
         return line
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from roster.backbone.loading import import_code, resolve
 from roster.config import BILSTM_CNN, Config, to_toml
 from roster.corpus.dataset import Dataset, load_dataset
 from roster.corpus.sentence import Sentence
-from roster.errors import DataError, RosterError
+from roster.errors import DataError, DeviceMemoryError, RosterError
 from roster.files import file_digest, fingerprint
 from roster.methods import registry
 from roster.methods.base import Method, Prepared
@@ -24,6 +24,7 @@ from roster.methods.facts import facts_of
 from roster.methods.label_check import compare_with_labels
 from roster.methods.request import Request, read_config
 from roster.model.folder import is_model, save_model
+from roster.model.memory import is_out_of_memory
 from roster.model.reading import read_probabilities
 from roster.progress import timed
 from roster.training.gold import add_gold, gold_fingerprint, read_gold
@@ -71,8 +72,13 @@ def train(
             done = opened.finished("model") and is_model(opened.path / "model")
             if not done:
                 _train(opened, asked, minutes, dataset, gold, report)
-        except BaseException:
+        except BaseException as error:
             opened.close()
+            if is_out_of_memory(error) and not isinstance(error, RosterError):
+                raise DeviceMemoryError(
+                    f"the device has no memory left ({str(error).splitlines()[0]}); end what else runs "
+                    "there, use a smaller backbone.name, or --set optimiser.device=cpu"
+                ) from error
             raise
     try:
         if not done:

@@ -32,6 +32,14 @@ class Batch:
     at: Tensor
     words: Tensor
 
+    def part(self, first: int, last: int) -> Batch:
+        """The rows from `first` up to `last`, which is left out."""
+        length = self.mask.shape[1]
+        chosen = (self.at >= first * length) & (self.at < last * length)
+        return Batch(
+            self.ids[first:last], self.mask[first:last], self.at[chosen] - first * length, self.words[chosen]
+        )
+
     def stacked(self, other: Batch) -> Batch:
         """Both batches as one, the other's rows below; needs the same length."""
         return Batch(

@@ -87,7 +87,7 @@ def save_model(
 
     with atomic_folder(folder) as part:
         model.encoder.config.save_pretrained(part)
-        _save_tokenizer(tokenizer, part)
+        tokenizer.save_pretrained(part)
         save_tensors(part / WEIGHTS, model.state_dict())
         write_text(part / "config.toml", config)
         if card:
@@ -95,15 +95,6 @@ def save_model(
         specials = None if isinstance(tokenizer, Words) else Specials.of(tokenizer)
         write_facts(part, ModelFacts(model.kind, types, max_length, TRAINED, specials, model.scheme))
         write_checksums(part)
-
-
-def _save_tokenizer(tokenizer: Any, folder: Path) -> None:
-    try:
-        tokenizer.save_pretrained(folder)
-    except OSError:
-        raise
-    except Exception as error:  # the tokenizers library knows only this one, for a full disk too
-        raise OSError(str(error)) from error
 
 
 def load_model(

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from roster.model.batches import Batch, DeviceCorpus
 from roster.model.heads import Model
+from roster.model.memory import in_fitting_batches
 from roster.model.processor import multiplies_bf16, single_threads
 
 TOKENS = {"cuda": 32768, "cpu": 1024}
@@ -67,16 +68,22 @@ def read_words(
     model: Model, corpus: DeviceCorpus, rows: np.ndarray, precision: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """The words of some windows, by number, and their distributions [n, classes]."""
-    plan = corpus.reading_plan(TOKENS.get(corpus.device.type, 2048), rows)
-    return _read(model, list(corpus.batches(plan)), corpus.device, precision)
+    return in_fitting_batches(
+        lambda tokens: _read(
+            model, list(corpus.batches(corpus.reading_plan(tokens, rows))), corpus.device, precision
+        ),
+        TOKENS.get(corpus.device.type, 2048),
+    )
 
 
 def read_probabilities(model: Model, corpus: DeviceCorpus, precision: str | None = None) -> Tensor:
     """[words, classes] in word order, float32, on the corpus's device; `precision` as in `number_type`."""
-    batches = corpus.readings(TOKENS.get(corpus.device.type, 2048))
-    if not batches:
+    if not corpus.encoded.n_windows:
         return torch.zeros(0, 1, device=corpus.device)
-    words, p = _read(model, batches, corpus.device, precision)
+    words, p = in_fitting_batches(
+        lambda tokens: _read(model, corpus.readings(tokens), corpus.device, precision),
+        TOKENS.get(corpus.device.type, 2048),
+    )
     found = torch.empty_like(p)
     found[words] = p
     return found

@@ -30,7 +30,7 @@ class PretrainingFolder(RunFolder):
     activity = "pre-training"
     marker_name = "settings.json"
     work_name = "work"
-    layout = 2  # 2: the setting `even` is called `recentre`
+    layout = 3  # 3: checksums of checkpoints
     differences = {
         "layout": "by another version of roster",
         "settings": "with other settings",

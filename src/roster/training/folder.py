@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,14 +13,16 @@ from torch import Tensor
 
 import roster
 from roster.errors import ModelError, RunError
-from roster.files import check_same, lock_folder, write_json
-from roster.model.weights import load_tensors, save_tensors
+from roster.files import check_same, fingerprint, lock_folder, reason, write_json
+from roster.log import LOGGER
+from roster.model.weights import load_tensors, read_facts, save_tensors
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 PARTIAL, REPLACED = ".*.part", ".*.old"
 """Files that a killed process was writing, and folders that it was replacing."""
+CHECKPOINT = "checkpoint-{:06d}.safetensors"
 
 
 class RunFolder:
@@ -43,12 +45,14 @@ class RunFolder:
     differences: ClassVar[Mapping[str, str]]
     """For each key of the marker, how a folder was made in which it differs: `from other data`."""
 
-    repeated: ClassVar[str] = "start again"
-    """What happens without the checkpoint, for messages."""
+    repeated: ClassVar[str] = "the work starts again"
+    """What happens without a checkpoint, for messages."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._lock: BaseFileLock | None = None
+        self._made_from = ""
+        """Fingerprint of what the run is made from; every checkpoint carries it."""
 
     @classmethod
     def claim(cls, path: str | Path, made_from: Mapping[str, Any]) -> Self:
@@ -63,11 +67,12 @@ class RunFolder:
         """
         folder = cls(path)
         made_from = {"layout": cls.layout, **made_from}
+        folder._made_from = fingerprint(made_from)
         folder._refuse_other_files()
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunError(f"cannot make the folder {path}: {error.strerror}") from None
+            raise RunError(f"cannot make the folder {path}: {reason(error)}") from None
         folder._lock = lock_folder(folder.path, cls.activity)
         try:
             folder.remove_partial()
@@ -109,25 +114,53 @@ class RunFolder:
         return self.path / self.work_name
 
     @property
-    def checkpoint_file(self) -> Path:
-        return self.work / "checkpoint.safetensors"
+    def checkpoints(self) -> list[Path]:
+        """The checkpoints, the newest first: at most two."""
+        return sorted(self.work.glob("checkpoint-*.safetensors"), reverse=True)
 
     def save_checkpoint(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Replace the checkpoint. `facts` are JSON values."""
-        save_tensors(self.checkpoint_file, tensors, facts)
+        """Write a checkpoint and keep the one before. `facts` are JSON values.
 
-    def load_checkpoint(self) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-        """Return the tensors and facts of the checkpoint, or None if there is none.
-
-        Raises:
-            RunError: the file is damaged.
+        The second last is removed first, so that the disk never has to hold more than two.
         """
-        if not self.checkpoint_file.exists():
-            return None
-        try:
-            return load_tensors(self.checkpoint_file)
-        except ModelError as error:
-            raise RunError(f"{error}; remove it to {self.repeated}") from None
+        number = 0
+        for i, path in enumerate(self.checkpoints):
+            if i == 0:
+                number = int(path.stem.rpartition("-")[2]) + 1
+            else:
+                path.unlink()
+        save_tensors(self.work / CHECKPOINT.format(number), tensors, {**facts, "made_from": self._made_from})
+
+    def load_checkpoint(
+        self, wanted: Callable[[Mapping[str, Any]], bool] = lambda facts: True
+    ) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
+        """Return the tensors and facts of the newest checkpoint, or None if there is none.
+
+        A checkpoint that is damaged or belongs to another run is removed with a warning, and the one before
+        is taken. Without any the work starts again, which costs time and leads to the same result.
+
+        Parameters:
+            wanted: whether a checkpoint with these facts may be taken; others stay.
+        """
+        for path in self.checkpoints:
+            try:
+                if not wanted(read_facts(path)):
+                    continue
+                tensors, facts = load_tensors(path, verify=True)
+                if facts.pop("made_from", None) != self._made_from:
+                    raise ModelError(f"{path} belongs to another {self.noun}")
+                return tensors, facts
+            except ModelError as error:
+                if not path.exists():  # removed in the background, with the stage it belonged to
+                    continue
+                path.unlink()
+                instead = "the one before is taken" if self.checkpoints else self.repeated
+                LOGGER.warning(f"{error}; it is removed, and {instead}")
+        return None
+
+    def remove_checkpoints(self) -> None:
+        for path in self.checkpoints:
+            path.unlink(missing_ok=True)
 
     def remove_work(self) -> None:
         """Remove what a finished run does not need."""
@@ -147,7 +180,7 @@ class RunFolder:
         Parameters:
             names: files to remove beside the marker; files of other names stay, and so does the folder then.
         """
-        if self.checkpoint_file.exists():
+        if self.checkpoints:
             return
         self.remove_work()
         for name in (self.marker_name, ".lock", *names):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from torch import Tensor, nn
 from roster.config import Optimiser
 from roster.model.batches import Batch, DeviceCorpus
 from roster.model.heads import Model
+from roster.model.memory import is_out_of_memory, release
 from roster.model.reading import arithmetic, read_probabilities, read_words
 from roster.progress import bar
+from roster.training.memory import BatchLimit, backward_in_parts
 from roster.training.objective import (
     AfterEpoch,
     BeforeStep,
@@ -80,6 +83,7 @@ def fit(
     if resume is not None:
         start = resume.epoch
         _restore(resume, model, rule, objective)
+    limit = BatchLimit(description, resume)
     model.train()
     losses: list[float] = []
     progress = bar(description=description, total=total, initial=start * per_epoch)
@@ -105,24 +109,71 @@ def fit(
             present = torch.ones(words.shape, device=device)
             with arithmetic(device, optimiser.precision):
                 inputs = [replace(b, ids=objective.transform_inputs(b.ids)) for b in batches]
-                outputs = _outputs(model, inputs)
-                loss = losses_of(objective, outputs, words, present).sum()
+            outputs, loss = _backward(model, objective, inputs, words, present, optimiser.precision, limit)
             observe(objective, outputs, words, present)
-            loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), optimiser.clip)
             share = _share(step, total, epoch, schedule, optimiser)
             for group, peak in zip(rule.param_groups, peaks, strict=True):
                 group["lr"] = peak * share
             rule.step()
             rule.zero_grad(set_to_none=True)
-            sum_of_losses += loss.detach()
+            sum_of_losses += loss
             progress.update()
         losses.append(float(sum_of_losses) / per_epoch)
         check_finite(losses[-1], description, epoch, schedule)
         if after_epoch is not None:
-            after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, model, rule, objective))  # type: ignore[misc]
+            after_epoch(epoch + 1, lambda done=epoch + 1: _snapshot(done, model, rule, objective, limit))  # type: ignore[misc]
     progress.close()
-    return {"steps": total, "losses": [round(x, 5) for x in losses]}
+    return {"steps": total, "losses": [round(x, 5) for x in losses], **limit.facts()}
+
+
+def _backward(
+    model: Model,
+    objective: Objective,
+    inputs: list[Batch],
+    words: Tensor,
+    present: Tensor,
+    precision: str,
+    limit: BatchLimit,
+) -> tuple[list[Any], Tensor]:
+    """Adds the gradient of a step to the weights'; returns the heads' outputs on each input and the loss.
+
+    A batch that does not fit into the device's memory goes through in parts.
+    """
+    device, rows = inputs[0].ids.device, len(inputs[0].ids)
+    subwords = sum(batch.mask.numel() for batch in inputs)
+
+    def forward(first: int, last: int) -> list[Any]:
+        with arithmetic(device, precision):  # a context each: autocast keeps casts made without a gradient
+            return _outputs(model, [batch.part(first, last) for batch in inputs])
+
+    def loss_of(outputs: list[Any]) -> Tensor:
+        with arithmetic(device, precision):
+            return losses_of(objective, outputs, words, present)
+
+    def whole() -> tuple[list[Any], Tensor]:
+        with arithmetic(device, precision):
+            outputs = _outputs(model, inputs)
+            loss = losses_of(objective, outputs, words, present).sum()
+        loss.backward()
+        return outputs, loss.detach()
+
+    def divided(parts: int) -> tuple[list[Any], Tensor]:
+        bounds = [rows * i // parts for i in range(parts + 1)]
+        forwards = [partial(forward, *pair) for pair in pairwise(bounds)]
+        outputs, losses = backward_in_parts(forwards, loss_of, device)
+        return outputs, losses.sum()
+
+    while True:
+        parts = limit.parts(rows, subwords)
+        try:
+            return whole() if parts == 1 else divided(parts)
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+        model.zero_grad(set_to_none=True)
+        release()
+        limit.lower(rows, subwords)
 
 
 def _share(step: int, total: int, epoch: int, schedule: Schedule, optimiser: Optimiser) -> float:
@@ -166,11 +217,14 @@ def _optimiser(
     return torch.optim.AdamW(groups, lr=schedule.learning_rate, betas=betas, fused=fused), peaks
 
 
-def _snapshot(epoch: int, model: nn.Module, rule: torch.optim.Optimizer, objective: Objective) -> Checkpoint:
+def _snapshot(
+    epoch: int, model: nn.Module, rule: torch.optim.Optimizer, objective: Objective, limit: BatchLimit
+) -> Checkpoint:
     tensors = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
     for i, state in rule.state_dict()["state"].items():
         tensors.update({f"adam.{i}.{name}": x for name, x in state.items() if x is not None})
     tensors.update({f"objective.{name}": tensor for name, tensor in objective.state().items()})
+    tensors.update({f"limit.{name}": tensor for name, tensor in limit.state().items()})
     return Checkpoint(epoch, tensors)
 
 

@@ -4,11 +4,12 @@
     run/run.json               what the run was made from: fingerprints of config, data and backbone
     run/log.txt                one line for each stage: seconds, peak memory, scores
     run/results.json           the same as data
-    run/points/                finished stages, and the last checkpoint of the one under way
+    run/points/                finished stages, and the last two checkpoints of the one under way
     run/predictions.safetensors  what the models predict on the training text, for the audit
     run/model/                 the final model
 
-Every file is written whole or not at all. A folder made by another config or other data is refused.
+Every file is written whole or not at all. A folder made by another config or other data is refused. What is
+damaged in `points/` is found by its checksum, and what made it is repeated: the result is the same.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from torch import Tensor
 
 from roster.config import Config, to_toml
 from roster.errors import ModelError, RosterError, RunError
-from roster.files import fingerprint, read_object, write_json, write_text
-from roster.model.weights import load_tensors, save_tensors
+from roster.files import fingerprint, read_object, reason, write_json, write_text
+from roster.model.weights import load_tensors, save_tensors, verify_tensors
 from roster.progress import gigabytes
 from roster.training.folder import RunFolder
 from roster.training.objective import Checkpoint
 from roster.training.predictions import Predictions
 
-LAYOUT = 4
-"""Raised when files of an unfinished run change. 4: label removal keeps its history."""
+LAYOUT = 5
+"""Raised when files of an unfinished run change. 5: checksums, and a list of what each stage kept."""
 CHECKPOINT_SECONDS = 30.0
 PREDICTIONS = "predictions.safetensors"
 WORDS = {
@@ -55,7 +56,7 @@ class Run(RunFolder):
     work_name = "points"
     layout = LAYOUT
     differences = WORDS
-    repeated = "repeat the stage from its start"
+    repeated = "the stage is trained from its start"
 
     def __init__(self, path: str | Path):
         super().__init__(path)
@@ -67,6 +68,11 @@ class Run(RunFolder):
         self._writer: ThreadPoolExecutor | None = None
         self._writing: Future[None] | None = None
         self._recent: dict[str, dict[str, Tensor]] = {}
+        self._decided: dict[str, Any] = {}
+        self._kept: dict[str, list[str]] = {}
+        """The files that each finished stage kept, by name without suffix."""
+        self._lost: set[str] = set()
+        """Finished stages that have to be trained again, because a file of theirs is damaged or missing."""
 
     @classmethod
     def open(
@@ -82,6 +88,7 @@ class Run(RunFolder):
         run._say = log
         try:
             run.results = run._read_results()
+            run._find_lost()
         except BaseException:
             run.close()
             raise
@@ -112,7 +119,33 @@ class Run(RunFolder):
     # -- finished stages ------------------------------------------------------------------------
 
     def finished(self, stage: str) -> bool:
-        return stage in self.results.get("stages", {})
+        return stage in self.results.get("stages", {}) and stage not in self._lost
+
+    def _find_lost(self) -> None:
+        """Compares the checksums of what the finished stages of an unfinished run kept."""
+        stages = self.results.get("stages", {})
+        if not stages or "model" in stages:
+            return
+        try:
+            self._kept = {stage: list(parts) for stage, parts in read_object(self._kept_file).items()}
+        except (RunError, TypeError):
+            self._lost = set(stages)
+            self._append(f"{self._kept_file} is missing or damaged; all stages are trained again")
+            return
+        for stage in stages:
+            try:
+                for part in self._kept[stage]:
+                    verify_tensors(self._file(part))
+            except (ModelError, KeyError) as error:
+                self._lost.add(stage)
+                self._append(f"{error}; the stage {stage} is trained again")
+
+    @property
+    def _kept_file(self) -> Path:
+        return self.work / "stages.json"
+
+    def _file(self, part: str) -> Path:
+        return self.work / f"{part}.safetensors"
 
     def finish(
         self,
@@ -133,6 +166,7 @@ class Run(RunFolder):
         """
         self._settle()
         self.results.setdefault("stages", {})[stage] = dict(facts)
+        self._lost.discard(stage)
         self._saved_at = time.monotonic()
         made = None if predictions is None else predictions.tensors()
         parts = {_weights_of(stage): weights, _predictions_of(stage): made}
@@ -143,7 +177,7 @@ class Run(RunFolder):
             if tensors is not None
         }
         if not self._recent:
-            self._note(stage, facts)
+            self._write(stage, facts, {})
             return
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1)
@@ -151,12 +185,12 @@ class Run(RunFolder):
 
     def _write(self, stage: str, facts: Mapping[str, Any], parts: Mapping[str, Mapping[str, Tensor]]) -> None:
         for name, tensors in parts.items():
-            save_tensors(self.work / f"{name}.safetensors", tensors)
-        self._note(stage, facts)
-
-    def _note(self, stage: str, facts: Mapping[str, Any]) -> None:
+            save_tensors(self._file(name), tensors)
+        if stage != "model":
+            self._kept[stage] = list(parts)
+            write_json(self._kept_file, self._kept)
         write_json(self.path / "results.json", self.results)
-        self.checkpoint_file.unlink(missing_ok=True)
+        self.remove_checkpoints()
         if told := describe(facts):
             self._append(f"{stage}: {told}")
 
@@ -179,14 +213,32 @@ class Run(RunFolder):
             return self._recent[part]
         self._settle()
         try:
-            return load_tensors(self.work / f"{part}.safetensors")[0]
+            return load_tensors(self._file(part))[0]
         except ModelError as error:
             raise RunError(f"{error}; remove the folder {self.path} and start again") from None
 
     def has_weights(self, stage: str) -> bool:
         """Whether a finished stage kept the weights of its model."""
         self._settle()
-        return (self.work / f"{_weights_of(stage)}.safetensors").exists()
+        return _weights_of(stage) in self._kept.get(stage, ())
+
+    def remember(self, name: str, value: int) -> int:
+        """Keeps a number that was decided on the way and that a continued run has to use; returns it."""
+        self._settle()
+        self._decided[name] = value
+        write_json(self._decided_file, self._decided)
+        return value
+
+    def remembered(self, name: str, otherwise: int) -> int:
+        """A number that this run decided before; else it decides on `otherwise`."""
+        if not self._decided and self._decided_file.exists():
+            self._decided = read_object(self._decided_file)
+        found = self._decided.get(name)
+        return found if isinstance(found, int) and found > 0 else self.remember(name, otherwise)
+
+    @property
+    def _decided_file(self) -> Path:
+        return self.work / "decided.json"
 
     def clean(self) -> None:
         """Removes what a finished run no longer needs, and what a killed process left half-written."""
@@ -196,7 +248,7 @@ class Run(RunFolder):
 
     def abandon(self) -> None:
         """Leaves nothing of a run that could not begin, so that the corrected command can have its folder."""
-        if not self.results and not self.checkpoint_file.exists():
+        if not self.results and not self.checkpoints:
             self.clean()
             self.remove_new(("config.toml", "log.txt"))
 
@@ -204,8 +256,8 @@ class Run(RunFolder):
 
     def checkpoint(self, stage: str) -> Checkpoint | None:
         """Where this stage was when the run was stopped, if it had got anywhere."""
-        saved = self.load_checkpoint()
-        if saved is None or saved[1].get("stage") != stage:
+        saved = self.load_checkpoint(lambda facts: facts.get("stage") == stage)
+        if saved is None:
             return None
         tensors, facts = saved
         return Checkpoint(facts["epoch"], tensors)
@@ -234,8 +286,11 @@ class Run(RunFolder):
 
     def note_curve(self, stage: str, step: int, scores: Mapping[str, Any]) -> None:
         line = json.dumps({"stage": stage, "step": step, "scores": scores})
-        with self._curve_file.open("a", encoding="utf-8") as file:
-            file.write(f"\n{line}\n")  # a line of its own even after one that was cut off
+        try:
+            with self._curve_file.open("a", encoding="utf-8") as file:
+                file.write(f"\n{line}\n")  # a line of its own even after one that was cut off
+        except OSError as error:
+            raise RosterError(f"cannot write {self._curve_file}: {reason(error)}") from None
 
     def curve(self, stage: str) -> list[dict[str, Any]]:
         """By step; where a step was gone through twice, as it was the last time."""
@@ -263,7 +318,7 @@ class Run(RunFolder):
             with (self.path / "log.txt").open("a", encoding="utf-8") as file:
                 file.write(f"{stamp} {line}\n")
         except OSError as error:
-            raise RosterError(f"cannot write {self.path / 'log.txt'}: {error.strerror}") from None
+            raise RosterError(f"cannot write {self.path / 'log.txt'}: {reason(error)}") from None
         if self._say is not None:
             self._say(line)
 

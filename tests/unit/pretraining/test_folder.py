@@ -106,11 +106,6 @@ def test_checkpoints(tmp_path: Path) -> None:
     assert torch.equal(saved[0]["a"], tensors["a"])
     assert saved[0]["b"] == 5
     assert saved[1] == {"step": 4, "curve": [{"x": 0.1}]}
-    data = folder.checkpoint_file.read_bytes()
-    for damaged in (data[:-5], data[:20], b"", b"x" * 100):
-        folder.checkpoint_file.write_bytes(damaged)
-        with pytest.raises(RunError, match=r"checkpoint.safetensors is damaged.*remove it to start again"):
-            folder.load_checkpoint()
     folder.close()
 
 

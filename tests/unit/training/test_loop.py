@@ -105,9 +105,6 @@ def test_the_checkpoint_belongs_to_one_stage(
     fit(model, cross_entropy(task), Schedule(2, 1e-3), OPTIMISER, 0, description="", after_epoch=save)
     assert run.checkpoint("one") is not None
     assert run.checkpoint("two") is None
-    run.checkpoint_file.write_bytes(run.checkpoint_file.read_bytes()[:-10])
-    with pytest.raises(RosterError, match=r"checkpoint\.safetensors is damaged.*remove it"):
-        run.checkpoint("one")
     run.close()
 
 

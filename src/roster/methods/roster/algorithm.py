@@ -15,7 +15,7 @@ import torch
 
 from roster.backbone.loading import load_masked_lm
 from roster.config import Config
-from roster.errors import RosterError
+from roster.errors import DeviceMemoryError, RosterError
 from roster.methods.roster import ROUNDS, masked_lm_name
 from roster.methods.roster.augmentation import make_augmenter
 from roster.methods.roster.ensemble import DistillationObjective, mean_distribution
@@ -30,6 +30,7 @@ from roster.methods.roster.self_training import SelfTrainingObjective, VariableL
 from roster.methods.roster.settings import Augmentation, Ensemble, NoiseRobust, SelfTraining
 from roster.methods.roster.stage_checks import agreement, lost_types
 from roster.model.batches import DeviceCorpus
+from roster.model.memory import is_out_of_memory, release
 from roster.progress import timed
 from roster.training.mentions import found_mentions
 from roster.training.objective import Models, Schedule, derive_seed
@@ -101,24 +102,46 @@ class Member:
 
 
 def train_members(task: Task, run: Run, k: int) -> None:
-    """The K models, as many in step as the engine takes. What stays of each is its distribution, and of those
-    in step the weights of the one closest to their mean, which distillation may begin with."""
+    """The K models, as many in step as the engine takes, and fewer if these do not fit into its memory.
+
+    A run that is continued has the groups it began with, because what a member learns depends on which others
+    it is in step with. So a group is trained again as a whole if one of its members is missing.
+    """
     folds = member_folds(task, k)
-    left = [member for member in range(k) if not run.finished(member_name(member))]
-    size = task.engine_of(NoiseRobustObjective).at_once
-    for start in range(0, len(left), size):
-        members = left[start : start + size]
-        with timed("members") as clock:
-            trained = _train(task, run, folds, members, task.config.section(NoiseRobust))
-            trained = _extend(task, run, folds, members, trained)
-        cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
-        if len(members) > 1:
-            cost["at_once"] = len(members)
-        found = [_repair(task, run, folds, n, one, cost) for n, one in zip(members, trained, strict=True)]
-        mean = mean_distribution(one.p.numpy() for one in found).argmax(-1)
-        closest = int(np.argmax([agreement(one.classes, mean) for one in found]))
-        for i, (member, one) in enumerate(zip(members, found, strict=True)):
-            _finish_member(task, run, member, one, keep_weights=i == closest)
+    size = run.remembered("at_once", task.engine_of(NoiseRobustObjective).at_once)
+    groups = [list(range(start, min(k, start + size))) for start in range(0, k, size)]
+    while groups:
+        members = groups.pop(0)
+        if all(run.finished(member_name(member)) for member in members):
+            continue
+        try:
+            _train_group(task, run, folds, members)
+            continue
+        except Exception as error:
+            if len(members) == 1 or not (isinstance(error, DeviceMemoryError) or is_out_of_memory(error)):
+                raise
+        release()
+        size = run.remember("at_once", (len(members) + 1) // 2)
+        run.log(
+            f"{len(members)} models do not fit into the device's memory together; {size} are trained at once"
+        )
+        groups = [list(range(start, min(k, start + size))) for start in range(members[0], k, size)]
+
+
+def _train_group(task: Task, run: Run, folds: Folds, members: Sequence[int]) -> None:
+    """Members in step. What stays of each is its distribution, and the weights of the one closest to their
+    mean, which distillation may begin with."""
+    with timed("members") as clock:
+        trained = _train(task, run, folds, members, task.config.section(NoiseRobust))
+        trained = _extend(task, run, folds, members, trained)
+    cost = {**clock.facts, "seconds": round(clock.facts["seconds"] / len(members), 3)}
+    if len(members) > 1:
+        cost["at_once"] = len(members)
+    found = [_repair(task, run, folds, n, one, cost) for n, one in zip(members, trained, strict=True)]
+    mean = mean_distribution(one.p.numpy() for one in found).argmax(-1)
+    closest = int(np.argmax([agreement(one.classes, mean) for one in found]))
+    for i, (member, one) in enumerate(zip(members, found, strict=True)):
+        _finish_member(task, run, member, one, keep_weights=i == closest)
 
 
 def member_folds(task: Task, k: int) -> Folds:

@@ -1,0 +1,1 @@
+"""Trainings that are killed at random moments and continued."""
