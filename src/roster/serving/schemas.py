@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, from_json
 
 from roster.serving.failures import RequestError
 from roster.serving.settings import Limits
 
 SHOWN = 100
 """Characters of a client's own words that a message repeats."""
+MOST_NAMES = 1000
+"""Types that a request may name in `types`, and in `thresholds`."""
 
 
 class PredictRequest(BaseModel):
@@ -165,6 +167,7 @@ def parse(body: bytes, limits: Limits) -> PredictRequest:
     """
     if not body.strip():
         raise RequestError(400, 'the body is empty; send a JSON object such as {"text": "Anna is in Oslo."}')
+    _check_sizes(body, limits)
     try:
         request = PredictRequest.model_validate_json(body)
     except ValidationError as error:
@@ -179,13 +182,36 @@ def parse(body: bytes, limits: Limits) -> PredictRequest:
     return request
 
 
+def _check_sizes(body: bytes, limits: Limits) -> None:
+    """Checks that a body is a JSON object of known fields without overlong lists.
+
+    Validation collects all errors. A body of two megabytes can hold a million, which took five seconds and
+    900 MB of memory; parsing alone takes 50 ms.
+    """
+    try:
+        found = from_json(body)
+    except ValueError as error:
+        raise RequestError(400, f"the body is not valid JSON in UTF-8: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestError(422, "the body: Input should be an object")
+    for name in found:
+        if name not in PredictRequest.model_fields:
+            known = ", ".join(PredictRequest.model_fields)
+            raise RequestError(422, f"{shown(name)}: unknown field; known are {known}", shown(name))
+    texts = found.get("texts")
+    if isinstance(texts, list) and len(texts) > limits.texts:
+        message = f"texts: {len(texts)} texts; at most {limits.texts} are allowed in a request"
+        raise RequestError(413, message, "texts")
+    for name in ("types", "thresholds"):
+        given = found.get(name)
+        if isinstance(given, list | dict) and len(given) > MOST_NAMES:
+            raise RequestError(422, f"{name}: {len(given)} types; at most {MOST_NAMES} are allowed", name)
+
+
 def _check_amount(request: PredictRequest, limits: Limits) -> None:
     texts = request.all_texts
     if not texts:
         raise RequestError(422, "texts: the list is empty; give at least one text", "texts")
-    if len(texts) > limits.texts:
-        message = f"texts: {len(texts)} texts; at most {limits.texts} are allowed in a request"
-        raise RequestError(413, message, "texts")
     if (total := sum(map(len, texts))) > limits.characters:
         where = "texts" if request.text is None else "text"
         message = f"{where}: {total} characters; at most {limits.characters} are allowed in a request"
@@ -194,16 +220,9 @@ def _check_amount(request: PredictRequest, limits: Limits) -> None:
 
 def _failure(errors: Sequence[ErrorDetails]) -> RequestError:
     first = errors[0]
-    if first["type"] == "json_invalid":
-        reason = first["msg"].removeprefix("Invalid JSON: ")
-        return RequestError(400, f"the body is not valid JSON in UTF-8: {reason}")
     where = _place(first["loc"])
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(PredictRequest.model_fields)
-        return RequestError(422, f"{where}: unknown field; known are {known}", where)
     more = f" ({len(errors) - 1} more errors)" if len(errors) > 1 else ""
-    message = f"{where}: {first['msg']}" if where else f"the body: {first['msg']}"
-    return RequestError(422, message + more, where or None)
+    return RequestError(422, f"{where}: {first['msg']}{more}", where)
 
 
 def _place(location: Sequence[int | str]) -> str:

@@ -124,6 +124,8 @@ def test_which_model_is_meant() -> None:
         (b'{"text": "abcdefghijk"}', 413, "text", "11 characters; at most 10"),
         (b'{"texts": ["abcdef", "ghijk"]}', 413, "texts", "11 characters; at most 10"),
         (b'{"texts": ["a", "b", "c", "d"]}', 413, "texts", "4 texts; at most 3"),
+        (b'{"texts": [1, 2, 3, 4]}', 413, "texts", "4 texts; at most 3"),
+        (b'{"text": "a", "types": [' + b"0, " * 1000 + b"0]}", 422, "types", "1001 types; at most 1000"),
     ],
 )  # fmt: skip
 def test_wrong_requests(body: bytes, status: int, where: str | None, message: str) -> None:
