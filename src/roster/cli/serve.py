@@ -58,13 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="most requests under way; others are refused (default: 128)")  # fmt: skip
     parser.add_argument("--max-upload", metavar="BYTES", type=int, default=200 * 2**20,
                         help="with --projects: largest uploaded file (default: 209715200)")  # fmt: skip
+    parser.add_argument("--max-connections", metavar="N", type=int, default=512,
+                        help="most open connections (default: 512)")  # fmt: skip
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=30.0,
                         help="longest time of a request (default: 30)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    positive(args, "max_body", "max_characters", "max_texts", "max_sentence", "max_requests", "timeout")
-    positive(args, "max_upload")
+    positive(args, "max_body", "max_characters", "max_texts", "max_sentence", "max_requests",
+             "max_connections", "max_upload", "timeout")  # fmt: skip
     if not args.models and not args.projects:
         raise ConfigError("give a model, or a folder for projects: roster serve --projects FOLDER")
     signal.signal(signal.SIGTERM, _end)  # until the service runs, and handles it itself
@@ -79,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
         sentence_words=args.max_sentence,
         seconds=args.timeout,
         requests=args.max_requests,
+        connections=args.max_connections,
     )
     log = json_log(sys.stdout)
     serve(args.models, host=args.host, port=args.port, token_file=args.token_file, device=args.device,

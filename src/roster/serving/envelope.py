@@ -49,6 +49,9 @@ class Envelope:
         links: accepts GET of addresses that it has signed.
         log: gets one line a request. A route adds fields in `request.state.log`, and finds the identifier in
             `request.state.identifier`.
+
+    Attributes:
+        metrics: those of the arguments.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class Envelope:
     ):
         self._links = links
         self._app, self._paths, self._open_paths = app, frozenset(paths), frozenset(open_paths)
-        self._tokens, self._metrics, self._log = tokens, metrics, log
+        self._tokens, self.metrics, self._log = tokens, metrics, log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -100,7 +103,7 @@ class Envelope:
             if path == "other":
                 path = getattr(scope.get("route"), "path", path)
             seconds = time.perf_counter() - begin
-            self._metrics.request(path, status, seconds)
+            self.metrics.request(path, status, seconds)
             self._log("request", request=identifier, method=_method(scope), path=path, status=status,
                       seconds=round(seconds, 6), **fields)  # fmt: skip
 

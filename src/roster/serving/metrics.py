@@ -44,6 +44,7 @@ class Metrics:
         self._batch_seconds = histogram("roster_batch_seconds", "Time to compute a batch.", "model", SECONDS)
         self._waiting = gauge("roster_waiting_requests", "Requests waiting or being computed.", "model")
         self._under_way = gauge("roster_requests_under_way", "Places of requests that are taken.")
+        self._connections = gauge("roster_connections", "Open connections.")
 
     def request(self, path: str, status: int, seconds: float) -> None:
         self._requests.labels(path, str(status)).inc()
@@ -69,6 +70,10 @@ class Metrics:
         self._under_way.set_function(under_way)
         for model, number in waiting.items():
             self._waiting.labels(model).set_function(number)
+
+    def watch_connections(self, number: Callable[[], int]) -> None:
+        """Reads the number of connections whenever the metrics are asked for."""
+        self._connections.set_function(number)
 
     def text(self) -> bytes:
         """All metrics in the text format of Prometheus."""

@@ -16,6 +16,7 @@ import uvicorn
 from roster.errors import ConfigError
 from roster.serving.app import create_app
 from roster.serving.auth import Tokens
+from roster.serving.connections import HEAD_BYTES, Connections
 from roster.serving.extension import Extension
 from roster.serving.logs import Forward, Log
 from roster.serving.models import ServedModel
@@ -23,6 +24,9 @@ from roster.serving.settings import Limits
 
 GRACE_SECONDS = 5.0
 """Time to send the last answers, after the time limit of a request."""
+KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection is kept; longer than a proxy keeps its own (nginx: 60 s), which could otherwise
+send a request on a connection that is just closed."""
 BACKLOG = 512
 
 
@@ -98,10 +102,14 @@ def make_server(
         stopping=lambda: bool(server.should_exit),
         extension=extension,
     )
+    connections = Connections(limits, app.metrics.refused)
+    app.metrics.watch_connections(lambda: len(connections.open))
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            http="h11",
+            http=connections.protocol(),
+            h11_max_incomplete_event_size=HEAD_BYTES,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             loop="asyncio",
             ws="none",
             lifespan="on",

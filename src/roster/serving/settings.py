@@ -19,6 +19,8 @@ class Limits:
         seconds: time from the arrival of a request to its answer.
         requests: requests under way at once: being received, waiting or being computed.
         batch_words: words that are computed together; a longer request is computed in parts.
+        connections: connections that are open at once.
+        head_seconds: time in which the head of a request has to arrive.
         gather_seconds: longest wait for further requests while others are in use of the model.
 
     Raises:
@@ -35,6 +37,8 @@ class Limits:
     sentence_words: int = 4096
     seconds: float = 30.0
     requests: int = 128
+    connections: int = 512
+    head_seconds: float = 10.0
     batch_words: int = 2048
     gather_seconds: float = 0.002
 
