@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -179,10 +178,8 @@ async def leaves_while_waiting(storm: Storm, draw: Random, wire: Wire) -> None:
 async def mistaken(storm: Storm, draw: Random, wire: Wire) -> None:
     """A wrong request; some are answered before all of it was sent."""
     name, data, statuses = draw.choice(storm.wrong)
-    with contextlib.suppress(ConnectionError):
-        await wire.send(data)
     try:
-        storm.tally.judge(f"mistaken ({name})", await wire.answer(), statuses)
+        storm.tally.judge(f"mistaken ({name})", await wire.exchange(data), statuses)
     except ConnectionResetError:  # of a connection that the server closed with the answer, before it read all
         storm.tally.left["mistaken, reset"] += 1
 
@@ -192,8 +189,8 @@ async def sizes(storm: Storm, draw: Random, wire: Wire) -> None:
     size = draw.choice((1_000, 100_000, 1_000_000, LARGE - 100_000, LARGE + 1_000, 5_000_000, 10_000_000))
     question = storm.questions.draw(draw, size)
     announced = draw.random() < 0.5
-    await wire.send(post(question.body) if announced else chunked(question.body, 65_536))
-    storm.tally.judge("sizes", await wire.answer(), question if size < LARGE else (413,))
+    data = post(question.body) if announced else chunked(question.body, 65_536)
+    storm.tally.judge("sizes", await wire.exchange(data), question if size < LARGE else (413,))
 
 
 async def endless_body(storm: Storm, draw: Random, wire: Wire) -> None:

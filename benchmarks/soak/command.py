@@ -13,8 +13,7 @@ Serves each MODEL (a model folder, an export or a run) and sends it requests fro
 ones, whose answers are compared with those of the model alone; bodies of 0 bytes to 10 MB; slow senders and
 readers; clients that go away; wrong JSON, Unicode, headers and methods; bodies and heads without an end.
 Notes what is served and refused, times, memory and open files. Fails if an answer is wrong or missing, if a
-refusal lacks Retry-After, if the service does not answer as before afterwards, or if it does not end with exit
-code 0.
+refusal lacks Retry-After, if the service does not answer as before afterwards, or if its exit code is not 0.
 Everything runs on this machine. Without --text, the text is synthetic.
 """
 EXAMPLE = "python -m benchmarks soak news-int8 --clients 300 --seconds 300 -o soak.jsonl"

@@ -32,9 +32,9 @@ POINTS = 60
 UNDER_WAY = ("roster_requests_under_way", "roster_waiting_requests", "roster_connections")
 
 NOTES = """\
-served: right answers, compared with those of the model alone. refused: by limits of the service, with the
-reason. rejected: wrong requests, by status. left: clients that went away. ms: p50, p99 and maximum. Memory is
-that of the service. Clients and service share the cores."""
+served: right answers; those of /predict are compared with the model alone. refused: by limits of the service,
+with the reason. rejected: wrong requests, by status. left: clients that went away. ms: p50, p99 and maximum.
+Memory is that of the service. Clients and service share the cores."""
 
 
 class SoakReport(Report):
@@ -189,7 +189,7 @@ def _rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("clients", f"{result['clients']}"), ("minutes", f"{result['seconds'] / 60:.3g}")]
     if "memory" not in result:
         return rows
-    rows += [("served", f"{result['served']:,}"), ("refused", counts(result["refused"])),
+    rows += [("served", f"{result['served']:,}, {result['compared']:,} of them compared"), ("refused", counts(result["refused"])),
              ("rejected", counts(result["rejected"])), ("left", f"{result['left']:,}"),
              ("errors", f"{result['errors']:,}")]  # fmt: skip
     for name in ("answer", "refusal", "health"):

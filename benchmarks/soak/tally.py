@@ -27,6 +27,8 @@ SHOWN = 20
 class Tally:
     """Counts by kind of client, times, and what went wrong."""
 
+    compared: int = 0
+    """Answers with the same entities as those of the model alone."""
     served: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     rejected: Counter[int] = field(default_factory=Counter)
@@ -65,6 +67,7 @@ class Tally:
             elif wrong := expected.wrong(answer.json()):
                 self.error(kind, wrong)
             else:
+                self.compared += 1
                 self.served[kind] += 1
         elif answer.status not in expected:
             self.error(kind, f"status {answer.status}, not {expected}: {answer.body[:200]!r}")
@@ -78,6 +81,7 @@ class Tally:
         """Numbers for the report."""
         found: dict[str, Any] = {
             "served": sum(self.served.values()),
+            "compared": self.compared,
             "refused": dict(sorted(self.refused.items())),
             "rejected": {str(status): n for status, n in sorted(self.rejected.items())},
             "left": sum(self.left.values()),

@@ -79,6 +79,18 @@ class Wire:
             size = 0 if method == "HEAD" or status == 304 else int(headers.get("content-length", 0))
             return Answer(status, headers, await self._reader.readexactly(size))
 
+    async def exchange(self, data: bytes, part: int = 2**18) -> Answer:
+        """The answer to a request, which may come before all of the request is sent."""
+        waiting = asyncio.create_task(self.answer())
+        try:
+            for i in range(0, len(data), part):
+                if waiting.done():
+                    break
+                await self.send(data[i : i + part])
+        except ConnectionError:  # closed by the server, after its answer
+            pass
+        return await waiting
+
     async def slow_answer(self, part: int, pause: float) -> Answer:
         """An answer that is read in parts, with a pause after each."""
         await asyncio.sleep(pause)

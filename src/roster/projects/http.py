@@ -15,21 +15,25 @@ from roster.projects.project import BusyError, MissingError
 from roster.projects.schemas import M, Strict, parsed
 from roster.projects.uploads import TooLargeError
 from roster.serving.failures import RequestError
-from roster.serving.receiving import check_headers, read_body
+from roster.serving.receiving import body_in_time, check_headers
 from roster.serving.schemas import ErrorAnswer
 
-BODY = 2**16
+BODY, BODY_SECONDS = 2**16, 30.0
+"""Bytes of a JSON body, and the time in which it has to arrive."""
 STATUS = ((MissingError, 404), (BusyError, 409), (TooLargeError, 413), (DataError, 422), (ConfigError, 422),
           (RosterError, 409))  # fmt: skip
 ERRORS: dict[int | str, dict[str, Any]] = {
     code: {"model": ErrorAnswer, "description": text}
     for code, text in {
+        400: "The body is not valid JSON in UTF-8.",
         401: "There is no valid token.",
         403: "The request was made by the page of another site.",
         404: "There is no such project, file or result.",
+        408: "The body did not arrive in time.",
         409: "Something under way, or the state of the project, does not allow this now.",
         413: "The file is too large.",
         415: "The body has another type.",
+        421: "The name in the header Host is not one of this service.",
         422: "A field, a name or a file is wrong.",
     }.items()
 }
@@ -59,7 +63,7 @@ def answer(content: Any, status: int = 200) -> Response:
 async def asked(request: Request, model: type[M]) -> M:
     """The JSON body of a request."""
     check_headers(request)
-    return parsed(model, await read_body(request, BODY))
+    return parsed(model, await body_in_time(request, BODY, BODY_SECONDS))
 
 
 def body_of(model: type[Strict]) -> dict[str, Any]:

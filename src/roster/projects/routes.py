@@ -7,9 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter
+from fastapi import Path as Param
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 
@@ -19,6 +20,7 @@ from roster.projects import schemas as s
 from roster.projects.archive import archive
 from roster.projects.commands import prepare, review_of
 from roster.projects.http import ERRORS, ProjectRoute, answer, asked, body_of
+from roster.projects.names import NAME
 from roster.projects.project import BusyError, MissingError, Project
 from roster.projects.reviews import WIDTH, OpenReview
 from roster.projects.views import log_of, results_of, view
@@ -28,6 +30,7 @@ from roster.reviewing.review import CORRECTIONS, GOLD
 from roster.serving.failures import RequestError
 from roster.serving.links import PARAMETER
 
+NAMES = f"^{NAME.pattern}$"
 PREFIX = "/api/projects"
 SANDBOX = (
     "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
@@ -36,6 +39,7 @@ SANDBOX = (
 """For the pages of a run: they have scripts of their own, and no access to this service."""
 MEDIA = {".html": "text/html; charset=utf-8", ".tsv": "text/tab-separated-values; charset=utf-8",
          ".jsonl": "application/x-ndjson; charset=utf-8"}  # fmt: skip
+Name = Annotated[str, Param(description="The name of a project.", json_schema_extra={"pattern": NAMES})]
 FILE_BODY = {
     "requestBody": {
         "required": True,
@@ -70,49 +74,49 @@ def _add_projects(router: APIRouter, shop: Workshop) -> None:
         return _viewed(shop, shop.projects.create((await asked(request, s.NewProject)).name), 201)
 
     @router.get("/{name}", summary="A project", response_model=s.ProjectAnswer)
-    async def project(name: str) -> Response:
+    async def project(name: Name) -> Response:
         return _viewed(shop, shop.projects.open(name))
 
     @router.delete("/{name}", summary="Remove a project with everything in it", status_code=204)
-    async def delete(name: str) -> Response:
+    async def delete(name: Name) -> Response:
         await shop.delete(name)
         return Response(status_code=204)
 
     @router.get("/{name}/results", summary="What the steps have found", response_model=s.ResultsAnswer)
-    async def results(name: str) -> Response:
+    async def results(name: Name) -> Response:
         opened = shop.projects.open(name)
         return answer(await asyncio.to_thread(results_of, opened))
 
 
 def _add_files(router: APIRouter, shop: Workshop) -> None:
-    @router.post("/{name}/files/{kind}", summary="Add a file", response_model=s.FileAnswer,
+    @router.post("/{name}/files/{file}", summary="Add a file", response_model=s.FileAnswer,
                  status_code=201, openapi_extra=FILE_BODY)  # fmt: skip
-    async def add(name: str, kind: s.Part, request: Request, filename: str = "", type: str = "") -> Response:
+    async def add(name: Name, file: s.Part, request: Request, filename: str = "", type: str = "") -> Response:
         label = type.strip() or None
         if label is not None and (
-            kind != "names" or not label.isprintable() or len(label) > 64 or "," in label
+            file != "names" or not label.isprintable() or len(label) > 64 or "," in label
         ):
             raise RequestError(422, "type: the type of a list of names, such as PER", "type")
-        file = await shop.receiver.receive(request, name, kind, filename, label)
+        added = await shop.receiver.receive(request, name, file, filename, label)
         found = {
-            "number": file.number,
-            "kind": file.kind,
-            "name": file.name,
-            "bytes": file.bytes,
-            "facts": file.facts,
+            "number": added.number,
+            "kind": added.kind,
+            "name": added.name,
+            "bytes": added.bytes,
+            "facts": added.facts,
         }
         return answer(found, 201)
 
-    @router.delete("/{name}/files/{number}", summary="Remove a file", response_model=s.ProjectAnswer)
-    async def remove(name: str, number: int) -> Response:
+    @router.delete("/{name}/files/{file}", summary="Remove a file", response_model=s.ProjectAnswer)
+    async def remove(name: Name, file: int) -> Response:
         project = shop.projects.open(name)
         project.check_idle()
-        project.remove(number)
+        project.remove(file)
         return _viewed(shop, project)
 
     @router.post("/{name}/sample", summary="Add the bundled sample", response_model=s.ProjectAnswer,
                  openapi_extra=body_of(s.Nothing))  # fmt: skip
-    async def sample(name: str, request: Request) -> Response:
+    async def sample(name: Name, request: Request) -> Response:
         await asked(request, s.Nothing)
         with resources.as_file(resources.files("roster") / "sample") as folder:
             await shop.copy(folder / "news.txt", name, "texts", "news.txt (sample)")
@@ -121,7 +125,7 @@ def _add_files(router: APIRouter, shop: Workshop) -> None:
 
     @router.post("/{name}/patches", summary="Accept proposed changes of the dictionaries",
                  response_model=s.ProjectAnswer, openapi_extra=body_of(s.PatchSource))  # fmt: skip
-    async def accept(name: str, request: Request) -> Response:
+    async def accept(name: Name, request: Request) -> Response:
         source = (await asked(request, s.PatchSource)).source
         project = shop.projects.open(name)
         if (number := project.best) is None:
@@ -144,7 +148,7 @@ def _add_files(router: APIRouter, shop: Workshop) -> None:
 def _add_jobs(router: APIRouter, shop: Workshop) -> None:
     @router.post("/{name}/jobs/{step}", summary="Begin or continue a step", response_model=s.ProjectAnswer,
                  status_code=202, openapi_extra=body_of(s.Options))  # fmt: skip
-    async def begin(name: str, step: s.Step, request: Request) -> Response:
+    async def begin(name: Name, step: s.Step, request: Request) -> Response:
         options = await asked(request, s.Options)
         project = shop.projects.open(name)
         project.check_idle()
@@ -157,19 +161,19 @@ def _add_jobs(router: APIRouter, shop: Workshop) -> None:
 
     @router.post("/{name}/stop", summary="Stop the step under way", response_model=s.ProjectAnswer,
                  openapi_extra=body_of(s.Nothing))  # fmt: skip
-    async def stop(name: str, request: Request) -> Response:
+    async def stop(name: Name, request: Request) -> Response:
         await asked(request, s.Nothing)
         project = shop.projects.open(name)
         shop.jobs.stop(project)
         return _viewed(shop, project)
 
     @router.get("/{name}/log/{step}", summary="The last lines of a step's command", response_model=list[str])
-    async def log(name: str, step: s.Step) -> Response:
+    async def log(name: Name, step: s.Step) -> Response:
         return answer(log_of(shop.projects.open(name), step))
 
     @router.post("/{name}/serve", summary="Serve the newest model", response_model=s.ServedAnswer,
                  openapi_extra=body_of(s.Nothing))  # fmt: skip
-    async def serve(name: str, request: Request) -> Response:
+    async def serve(name: Name, request: Request) -> Response:
         await asked(request, s.Nothing)
         return answer({"model": await shop.serve(name)})
 
@@ -188,14 +192,14 @@ def _add_review(router: APIRouter, shop: Workshop) -> None:
         return answer(await asyncio.to_thread(shop.reviews.use, review_of(project, number), both))
 
     @router.get("/{name}/review", summary="The next question and the estimate", response_model=s.ReviewAnswer)
-    async def question(name: str, width: float = WIDTH) -> Response:
+    async def question(name: Name, width: float = WIDTH) -> Response:
         if not 0 < width < 1:
             raise RequestError(422, "width: between 0 and 1", "width")
         return await used(name, lambda opened: None, width)
 
     @router.post("/{name}/review", summary="Answer the question", response_model=s.ReviewAnswer,
                  openapi_extra=body_of(s.AnswerRequest))  # fmt: skip
-    async def give(name: str, request: Request) -> Response:
+    async def give(name: Name, request: Request) -> Response:
         given = await asked(request, s.AnswerRequest)
         span = None
         if given.start is not None and given.end is not None and given.label is not None:
@@ -207,21 +211,21 @@ def _add_review(router: APIRouter, shop: Workshop) -> None:
 
     @router.post("/{name}/review/undo", summary="Take the last answer back", response_model=s.ReviewAnswer,
                  openapi_extra=body_of(s.UndoRequest))  # fmt: skip
-    async def undo(name: str, request: Request) -> Response:
+    async def undo(name: Name, request: Request) -> Response:
         return await used(name, OpenReview.undo, (await asked(request, s.UndoRequest)).width)
 
 
 def _add_downloads(router: APIRouter, shop: Workshop) -> None:
     @router.post("/{name}/links", summary="A link that needs no token", response_model=s.LinkAnswer,
                  openapi_extra=body_of(s.LinkRequest))  # fmt: skip
-    async def link(name: str, request: Request) -> Response:
+    async def link(name: Name, request: Request) -> Response:
         file = (await asked(request, s.LinkRequest)).file
         await asyncio.to_thread(_place, shop, name, file)
         path = f"{PREFIX}/{name}/download/{file}"
         return answer({"url": f"{path}?{PARAMETER}={shop.links.ticket(path)}"})
 
     @router.get("/{name}/download/{file}", summary="Download a file", response_class=Response)
-    async def download(name: str, file: s.Download) -> Response:
+    async def download(name: Name, file: s.Download) -> Response:
         place = await asyncio.to_thread(_place, shop, name, file)
         if file.endswith(".zip"):
             root = f"{name}-{file.removesuffix('.zip')}"

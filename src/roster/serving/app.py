@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request
-from fastapi.openapi.utils import get_openapi
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -17,6 +17,7 @@ import roster
 from roster.serving.answers import check_types, results
 from roster.serving.auth import Tokens
 from roster.serving.batcher import Batcher, SentenceTooLongError
+from roster.serving.document import ERRORS, document_of, errors, methods_of, request_body
 from roster.serving.envelope import OPEN_PATHS, Envelope, unexpected
 from roster.serving.explaining import explain, parameters, parse_query
 from roster.serving.extension import Extension
@@ -25,33 +26,21 @@ from roster.serving.guard import Guard
 from roster.serving.logs import Log, place_of
 from roster.serving.metrics import Metrics
 from roster.serving.models import ServedModel, chosen, default_of
-from roster.serving.receiving import check_headers, read_body, unless_gone
+from roster.serving.receiving import body_in_time, check_headers, unless_gone
 from roster.serving.schemas import (
-    ErrorAnswer,
     ExplainAnswer,
     LimitsAnswer,
     ModelsAnswer,
     PredictAnswer,
-    PredictRequest,
     StatusAnswer,
     parse,
-    request_examples,
+    shown,
 )
 from roster.serving.settings import Limits
 from roster.serving.static import static_files, static_routes
 
 PATHS = ("/predict", "/models", "/explain", "/health", "/ready", "/metrics", "/openapi.json")
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ERRORS = {
-    400: "The body is not valid JSON in UTF-8.",
-    401: "There is no valid token.",
-    408: "The body did not arrive in time.",
-    413: "The body or the texts are too large.",
-    415: "The body is not JSON.",
-    422: "A field is wrong, unknown or missing.",
-    500: "An error of the service.",
-    503: "Too much is under way, or the service is stopping; try again after the seconds in Retry-After.",
-}
 
 
 class Service:
@@ -123,15 +112,6 @@ class Service:
         finally:
             self.under_way -= 1
 
-    async def body(self, request: Request) -> bytes:
-        """The body of a request, within the limits of size and time."""
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await read_body(request, self.limits.body)
-        except TimeoutError:
-            message = f"the body did not arrive within {self.limits.seconds:g} s"
-            raise RequestError(408, message, headers={"Connection": "close"}, reason="body") from None
-
     async def predict(self, request: Request) -> dict[str, Any]:
         """The answer to a request.
 
@@ -139,7 +119,7 @@ class Service:
             RequestError: the request is wrong, too large or too much.
         """
         begin = asyncio.get_running_loop().time()
-        asked = parse(await self.body(request), self.limits)
+        asked = parse(await body_in_time(request, self.limits.body, self.limits.seconds), self.limits)
         name = chosen(asked.model, list(self.models))
         check_types(asked, self.models[name].types)
         texts = asked.all_texts
@@ -217,7 +197,7 @@ def create_app(
         files = {**files, **extension.files}
         app.include_router(extension.routes(service))
     pages = [path for path, file in files.items() if file.media_type.startswith("text/html")]
-    _add_routes(app, service, tokens or Tokens([]), pages)
+    allowed = methods_of(_add_routes(app, service, tokens or Tokens([]), pages))
     app.router.routes.extend(static_routes(files))
 
     @app.exception_handler(RequestError)
@@ -231,7 +211,15 @@ def create_app(
     async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
         message = f"{error.detail}; the paths are {', '.join(PATHS)}"
         headers = dict(error.headers or {})
+        if error.status_code == 405 and (methods := allowed(request.url.path)):
+            headers["Allow"] = ", ".join(methods)
         return JSONResponse(RequestError(error.status_code, message).content(), error.status_code, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def on_wrong_parameter(request: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
+        where = shown(".".join(map(str, first["loc"][1:])))  # without `path` or `query`
+        return JSONResponse(RequestError(422, f"{where}: {first['msg']}", where).content(), 422)
 
     @app.exception_handler(Exception)
     async def on_error(request: Request, error: Exception) -> JSONResponse:
@@ -261,27 +249,18 @@ async def _running(service: Service, extension: Extension | None, app: FastAPI) 
 DESCRIPTION = "Finds entities in texts. Errors are JSON objects with `error` (what is wrong) and `where`."
 
 
-def _add_routes(app: FastAPI, service: Service, tokens: Tokens, pages: Sequence[str]) -> None:
-    default = default_of(list(service.models))
-    first = service.models.get(default or next(iter(service.models), ""), ServedModel((), lambda found: []))
-    body = {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": PredictRequest.model_json_schema(),
-                "examples": _examples(service, default, first),
-            }
-        },
-    }
+def _add_routes(app: FastAPI, service: Service, tokens: Tokens, pages: Sequence[str]) -> dict[str, Any]:
+    """Adds the routes of the service; returns the OpenAPI document of all."""
+    body = request_body(service.models, service.limits)
 
     @app.post("/predict", summary="Find entities", response_model=PredictAnswer,
-              responses=_errors(*ERRORS), openapi_extra={"requestBody": body})  # fmt: skip
+              responses=errors(*ERRORS), openapi_extra={"requestBody": body})  # fmt: skip
     async def predict(request: Request) -> JSONResponse:
         check_headers(request)
         with service.place():
             return JSONResponse(await service.predict(request))
 
-    @app.get("/models", summary="Models and their types", response_model=ModelsAnswer, responses=_errors(401))
+    @app.get("/models", summary="Models and their types", response_model=ModelsAnswer, responses=errors(401))
     async def models() -> JSONResponse:
         listed = [
             {"name": name, "types": list(model.types), "explains": bool(model.origins.places)}
@@ -292,7 +271,7 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens, pages: Sequence[
         return JSONResponse({"default": default, "models": listed, "limits": limits, "pages": list(pages)})
 
     @app.get("/explain", summary="Where training labels of a name come from", response_model=ExplainAnswer,
-             responses=_errors(401, 422, 500, 503),
+             responses=errors(401, 422, 500, 503),
              openapi_extra={"parameters": parameters(service.models)})  # fmt: skip
     async def origins(request: Request) -> JSONResponse:
         asked = parse_query(request.query_params, service.models)
@@ -314,37 +293,14 @@ def _add_routes(app: FastAPI, service: Service, tokens: Tokens, pages: Sequence[
         return JSONResponse({"status": "ready"})
 
     @app.get("/metrics", summary="Metrics for Prometheus", response_class=Response,
-             responses={200: {"content": {"text/plain": {}}}, **_errors(401)})  # fmt: skip
+             responses={200: {"content": {"text/plain": {}}}, **errors(401)})  # fmt: skip
     async def metrics() -> Response:
         return Response(service.metrics.text(), media_type=METRICS_TYPE)
 
-    document = _document(app, tokens)
+    document = document_of(app, tokens)
 
     @app.get("/openapi.json", include_in_schema=False)
     async def openapi() -> JSONResponse:
         return JSONResponse(document)
 
-
-def _examples(service: Service, default: str | None, first: ServedModel) -> dict[str, dict[str, Any]]:
-    examples = request_examples(first.types)
-    if default is None and service.models:
-        for example in examples.values():
-            example["value"]["model"] = next(iter(service.models))
-    return examples
-
-
-def _errors(*codes: int) -> dict[int | str, dict[str, Any]]:
-    return {code: {"model": ErrorAnswer, "description": ERRORS[code]} for code in codes}
-
-
-def _document(app: FastAPI, tokens: Tokens) -> dict[str, Any]:
-    """The OpenAPI document; with tokens, the paths that need one are marked."""
-    document = get_openapi(
-        title=app.title, version=app.version, description=app.description, routes=app.routes
-    )
-    if tokens:
-        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        for path, methods in document["paths"].items():
-            for operation in methods.values():
-                operation["security"] = [] if path in OPEN_PATHS else [{"token": []}]
     return document

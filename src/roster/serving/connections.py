@@ -146,6 +146,9 @@ class Connection(H11Protocol):
     def send_400_response(self, msg: str) -> None:
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             super().send_400_response(msg)
+            if self.cycle is not None:  # the application may be about to answer
+                self.cycle.disconnected = True
+                self.cycle.message_event.set()
         else:  # the answer has been sent, and what follows is no HTTP
             self.transport.close()
 

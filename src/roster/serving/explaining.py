@@ -10,7 +10,7 @@ from typing import Any
 from starlette.datastructures import QueryParams
 
 from roster.serving.failures import RequestError, try_later
-from roster.serving.models import ServedModel, chosen, default_of
+from roster.serving.models import ServedModel, chosen, default_of, known_names, known_types
 from roster.serving.schemas import shown
 
 LONGEST_NAME = 1000
@@ -54,15 +54,14 @@ def parse_query(query: QueryParams, models: Mapping[str, ServedModel]) -> Asked:
 
 def parameters(models: Mapping[str, ServedModel]) -> list[dict[str, Any]]:
     """The parameters, for the OpenAPI document."""
-    names = list(models)
-    default = default_of(names)
-    types = list(dict.fromkeys(label for model in models.values() for label in model.types))
-    known = [*names, *(["default"] if default is not None and "default" not in names else [])]
+    default = default_of(list(models))
     name = {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "pattern": r"\S"}
     return [
         _parameter("name", name, "The words of an entity.", required=True),
-        _parameter("model", _one_of(known), "Name of the model.", required=default is None),
-        _parameter("label", _one_of(types), "Only entries of this type, which the model must have."),
+        _parameter("model", _one_of(known_names(models)), "Name of the model.", required=default is None),
+        _parameter(
+            "label", _one_of(known_types(models)), "Only entries of this type, which the model must have."
+        ),
     ]
 
 

@@ -129,6 +129,17 @@ def default_of(names: Sequence[str]) -> str | None:
     return DEFAULT if DEFAULT in names else None
 
 
+def known_names(models: Mapping[str, ServedModel]) -> list[str]:
+    """The values of `model` in a request."""
+    names = list(models)
+    return [*names, *([DEFAULT] if DEFAULT not in names and default_of(names) is not None else [])]
+
+
+def known_types(models: Mapping[str, ServedModel]) -> list[str]:
+    """The types of all models, each once."""
+    return list(dict.fromkeys(label for model in models.values() for label in model.types))
+
+
 def chosen(asked: str | None, names: Sequence[str]) -> str:
     """The name of the model that a request means.
 

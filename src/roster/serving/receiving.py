@@ -58,6 +58,20 @@ async def read_body(request: Request, limit: int) -> bytes:
     return bytes(body)
 
 
+async def body_in_time(request: Request, limit: int, seconds: float) -> bytes:
+    """The body of a request, as `read_body` reads it.
+
+    Raises:
+        RequestError: as there, and 408 if it does not arrive in time.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await read_body(request, limit)
+    except TimeoutError:
+        message = f"the body did not arrive within {seconds:g} s"
+        raise RequestError(408, message, headers={"Connection": "close"}, reason="body") from None
+
+
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """The result of `work`, which is cancelled as soon as the client closes the connection.
 

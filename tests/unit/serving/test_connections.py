@@ -235,6 +235,19 @@ def test_what_is_no_http_after_the_answer(model: Any) -> None:
     assert {line.get("error") for line in lines} == {None}
 
 
+def test_what_is_no_http_before_the_answer(model: Any) -> None:
+    """The request has begun when its body turns out to be none: one answer, and no error in the service."""
+    with served(model) as (connect, lines):
+        connection = connect()
+        connection.sendall(
+            b"POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n"
+        )
+        found = rest(connection)
+        assert found.startswith(b"HTTP/1.1 400 ")
+        assert found.count(b"HTTP/1.1 ") == 1
+    assert [line for line in lines if line["event"] == "error"] == []
+
+
 def test_the_limit_of_open_files_limits_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "_files", lambda: 256)
     assert connections.Connections(Limits()).most == 256 - connections.SPARE_FILES
