@@ -189,7 +189,8 @@ def _rows(result: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("clients", f"{result['clients']}"), ("minutes", f"{result['seconds'] / 60:.3g}")]
     if "memory" not in result:
         return rows
-    rows += [("served", f"{result['served']:,}, {result['compared']:,} of them compared"), ("refused", counts(result["refused"])),
+    answers = f"{result['served']:,}, {result['compared']:,} of them compared"
+    rows += [("served", answers), ("refused", counts(result["refused"])),
              ("rejected", counts(result["rejected"])), ("left", f"{result['left']:,}"),
              ("errors", f"{result['errors']:,}")]  # fmt: skip
     for name in ("answer", "refusal", "health"):

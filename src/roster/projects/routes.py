@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from fastapi import Path as Param
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
@@ -20,7 +20,6 @@ from roster.projects import schemas as s
 from roster.projects.archive import archive
 from roster.projects.commands import prepare, review_of
 from roster.projects.http import ERRORS, ProjectRoute, answer, asked, body_of
-from roster.projects.names import NAME
 from roster.projects.project import BusyError, MissingError, Project
 from roster.projects.reviews import WIDTH, OpenReview
 from roster.projects.views import log_of, results_of, view
@@ -30,7 +29,6 @@ from roster.reviewing.review import CORRECTIONS, GOLD
 from roster.serving.failures import RequestError
 from roster.serving.links import PARAMETER
 
-NAMES = f"^{NAME.pattern}$"
 PREFIX = "/api/projects"
 SANDBOX = (
     "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
@@ -39,7 +37,7 @@ SANDBOX = (
 """For the pages of a run: they have scripts of their own, and no access to this service."""
 MEDIA = {".html": "text/html; charset=utf-8", ".tsv": "text/tab-separated-values; charset=utf-8",
          ".jsonl": "application/x-ndjson; charset=utf-8"}  # fmt: skip
-Name = Annotated[str, Param(description="The name of a project.", json_schema_extra={"pattern": NAMES})]
+Name = Annotated[str, Param(description="The name of a project.", json_schema_extra={"pattern": s.NAMES})]
 FILE_BODY = {
     "requestBody": {
         "required": True,
@@ -192,9 +190,7 @@ def _add_review(router: APIRouter, shop: Workshop) -> None:
         return answer(await asyncio.to_thread(shop.reviews.use, review_of(project, number), both))
 
     @router.get("/{name}/review", summary="The next question and the estimate", response_model=s.ReviewAnswer)
-    async def question(name: Name, width: float = WIDTH) -> Response:
-        if not 0 < width < 1:
-            raise RequestError(422, "width: between 0 and 1", "width")
+    async def question(name: Name, width: Annotated[float, Query(gt=0, lt=1)] = WIDTH) -> Response:
         return await used(name, lambda opened: None, width)
 
     @router.post("/{name}/review", summary="Answer the question", response_model=s.ReviewAnswer,

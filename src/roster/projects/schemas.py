@@ -6,10 +6,13 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from roster.projects.names import NAME
 from roster.reviewing.answers import Verdict
 from roster.serving.failures import RequestError
 from roster.serving.schemas import shown
 
+NAMES = f"^{NAME.pattern}$"
+"""Names of projects, for the document; `check_name` checks them."""
 M = TypeVar("M", bound=BaseModel)
 Part = Literal["texts", "names"]
 Step = Literal["label", "train", "audit", "review"]
@@ -32,7 +35,10 @@ class Strict(BaseModel):
 class NewProject(Strict):
     """A project to make."""
 
-    name: str = Field(description="1 to 64 letters, digits, - and _; begins with a letter or a digit.")
+    name: str = Field(
+        description="1 to 64 letters, digits, - and _; begins with a letter or a digit.",
+        json_schema_extra={"pattern": NAMES},
+    )
 
 
 class Options(Strict):
