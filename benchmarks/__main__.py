@@ -23,10 +23,7 @@ COMMANDS = (
     "repair",
     "review",
     "serving",
-<<<<<<< HEAD
-=======
     "soak",
->>>>>>> c64a860 (Benchmark soak: the service under honest, slow, rude and broken clients)
     "startup",
     "step",
     "training",

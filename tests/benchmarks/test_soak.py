@@ -107,10 +107,10 @@ def test_chunks() -> None:
     assert body == b"2\r\nab\r\n2\r\ncd\r\n1\r\ne\r\n0\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("answer", "problem"),
-    [(b"", "no answer"), (b'HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{"model":"m","results":[]} ', "0 results")],
-)  # fmt: skip
+NO_RESULTS = b'HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{"model":"m","results":[]} '
+
+
+@pytest.mark.parametrize(("answer", "problem"), [(b"", "no answer"), (NO_RESULTS, "0 results")])
 def test_a_broken_service_is_noticed(answer: bytes, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await reader.readline() not in (b"\r\n", b""):

@@ -10,8 +10,8 @@ import pytest
 
 
 def test_a_short_storm(benchmarks: Any, trained: Path, tmp_path: Path) -> None:
-    done = benchmarks("soak", trained, "--clients", "60", "--seconds", "12", "--serve", "--max-requests 8 --device cpu",
-                      "--json", "-o", tmp_path / "out.jsonl")  # fmt: skip
+    done = benchmarks("soak", trained, "--clients", "60", "--seconds", "12", "--json", "-o",
+                      tmp_path / "out.jsonl", "--serve", "--max-requests 8 --device cpu")  # fmt: skip
     report = json.loads(done.out)
     (result,) = report["results"]
     assert (done.code, result["status"], result["message"]) == (0, "ok", ""), result["problems"]
