@@ -14,7 +14,7 @@ COMMON, NAMES = 80, 30
 SHARED: dict[str, Any] = {"seed": 5, "backbone.max_length": 32, "optimiser.batch_size": 8}
 ROSTER: dict[str, Any] = {
     "noise_robust.epochs": 8, "noise_robust.learning_rate": 5e-3, "noise_robust.update_every": 20,
-    "noise_robust.repair": False,  # or self-training may be left out
+    "noise_robust.repair": "false",  # or self-training may be left out
     "ensemble.models": 2, "ensemble.epochs": 6, "ensemble.learning_rate": 5e-3,
     "self_training.epochs": 3, "self_training.learning_rate": 1e-4, "self_training.update_every": 5,
 }  # fmt: skip
