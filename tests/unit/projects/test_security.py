@@ -117,7 +117,7 @@ def test_wrong_requests(serve: Serve) -> None:
     lines = serve(scenario, limits=ProjectLimits(upload=65536))
     assert [line for line in lines if line["event"] == "error"] == []
     paths = {line["path"] for line in lines if line["event"] == "request"}
-    assert "/api/projects/{name}/files/{kind}" in paths
+    assert "/api/projects/{name}/files/{file}" in paths
     assert not [path for path in paths if "press" in path]
 
 
