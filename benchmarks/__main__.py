@@ -22,6 +22,7 @@ COMMANDS = (
     "prediction",
     "repair",
     "review",
+    "scaling",
     "serving",
     "soak",
     "startup",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from roster.api.reporting import report
     from roster.api.review import open_review, start_review
     from roster.api.serving import serve
+    from roster.api.sharding import convert_shards, label_shards, predict_shards
     from roster.api.training import effective_config, pretrain, train
     from roster.corpus.dataset import Dataset
     from roster.corpus.io import read, write
@@ -43,15 +44,18 @@ __all__ = [
     "audit",
     "calibrate",
     "convert",
+    "convert_shards",
     "effective_config",
     "evaluate",
     "export",
     "label",
     "label_file",
+    "label_shards",
     "load",
     "open_review",
     "predict",
     "predict_file",
+    "predict_shards",
     "pretrain",
     "read",
     "repair",
@@ -72,6 +76,7 @@ _MODULES = {
     "api.reporting": ("report",),
     "api.review": ("open_review", "start_review"),
     "api.serving": ("serve",),
+    "api.sharding": ("convert_shards", "label_shards", "predict_shards"),
     "api.training": ("effective_config", "pretrain", "train"),
     "corpus.dataset": ("Dataset",),
     "corpus.io": ("read", "write"),

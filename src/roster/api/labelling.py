@@ -131,13 +131,12 @@ def label_file(
 
     >>> label_file("news.txt", "data", "names.tsv").report.labels  # doctest: +SKIP
     """
-    from roster.distant.compiling.cache import default_cache
     from roster.distant.output.target import Target
 
     prepared = _prepare(names, annotations, models, config, settings)
     inputs = prepared.settings.inputs
     target = Target(output, to, inputs=[corpus, *([gold] if gold else []), *inputs])
-    kept = (default_cache() if cache else None) if isinstance(cache, bool) else Path(cache)
+    kept = cache_folder(cache)
     labels = _labels(corpus, prepared, format, split, kept, workers, gold)
     sentences = read(gold, labels="true") if gold else None
     try:
@@ -148,7 +147,16 @@ def label_file(
     return LabelFiles(labels.report, target, dead)
 
 
-def _processes(workers: int | None) -> int:
+def cache_folder(cache: str | Path | bool) -> Path | None:
+    """The folder of the cache: True is `ROSTER_CACHE` or the user's cache folder, False none."""
+    from roster.distant.compiling.cache import default_cache
+
+    if isinstance(cache, bool):
+        return default_cache() if cache else None
+    return Path(cache)
+
+
+def processes(workers: int | None) -> int:
     if workers is None:
         return os.cpu_count() or 1
     if workers < 1:
@@ -191,7 +199,7 @@ def _labels(
     from roster.distant.labels import Labels
     from roster.distant.output.record import Origin
 
-    processes, inputs = _processes(workers), prepared.settings.inputs
+    number, inputs = processes(workers), prepared.settings.inputs
     source: Callable[[], Iterable[Sentence]]
     if isinstance(corpus, str | Path):
         path = Path(corpus)
@@ -207,7 +215,7 @@ def _labels(
         source,
         prepared.settings,
         cache=cache,
-        workers=processes,
+        workers=number,
         annotators=annotators_of(prepared.settings, prepared.functions),
         inputs=inputs,
         origin=Origin(

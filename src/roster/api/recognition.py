@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.corpus.io import format_of_name, read, write
+from roster.corpus.io import format_of_name, read
 from roster.corpus.sentence import Sentence
 from roster.corpus.texts import labelled, sentences_of
 from roster.errors import ConfigError, DataError
-from roster.files import atomic, refuse_input
+from roster.files import refuse_input
 from roster.progress import bar
 from roster.scores import Evaluation, evaluate_sentences
 
@@ -83,14 +82,9 @@ def predict_file(
     """
     refuse_input(output, [path for path in (model, source) if isinstance(path, str | Path)])
     found = _find(model, source, format, split, device)
-    if (to or format_of_name(Path(output))) != "jsonl":
-        write(output, (one.sentence for one in found), to)
-        return
-    from roster.infer.documents import records
+    from roster.infer.documents import write_found
 
-    with atomic(output) as file:
-        for record in records(found):
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    write_found(found, output, to or format_of_name(Path(output)))
 
 
 def evaluate(

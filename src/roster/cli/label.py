@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from roster.cli.options import add_shards, by_shards
 from roster.corpus.io import FORMATS
 from roster.corpus.tags import SCHEMES
 from roster.distant.entries import DICTIONARY_FORMATS
@@ -26,6 +27,9 @@ Names are matched by words. In which case a name may match is decided for each t
 lists its names and how the text writes them: "Apple" the company is not found in "an apple a day", asthma is
 found in any case. The report has what was decided, from which facts, and what other policies would give;
 --case sets one for all types. Settings for each type go into a TOML file (--config).
+
+With --engine or a URL, CORPUS is cut into shards, each of which is a file in DATASET and written once: the
+same command goes on where it was interrupted.
 """
 EXAMPLE = """\
 roster label news.txt --dictionary people.tsv places.tsv -o data
@@ -33,7 +37,8 @@ roster label news.txt --dictionary people.tsv places.tsv -o data
   roster label news.txt --dictionary people.tsv places.tsv --patch names.patch -o data
   roster label news.txt --kb wikidata.store --patterns DATE MONEY -o data
   roster label news.txt --dictionary people.tsv --annotations llm=labels.jsonl --least-score 0.5 -o data
-  roster label news.txt --model en_core_web_sm runs/news --types GPE=LOC PERSON=PER -o data"""
+  roster label news.txt --model en_core_web_sm runs/news --types GPE=LOC PERSON=PER -o data
+  roster label 'news/*.jsonl' --dictionary people.tsv places.tsv -o data --engine ray"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -183,6 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: ROSTER_CACHE, else the user's cache folder)",
     )
     run.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+    add_shards(parser)
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
@@ -229,6 +235,8 @@ def _least_scores(given: Sequence[str]) -> dict[str, float]:
 
 
 def run(args: argparse.Namespace) -> int:
+    if by_shards(args, args.corpus, args.output):
+        return _shards(args)
     from roster.api.labelling import label_file
     from roster.log import LOGGER
 
@@ -256,6 +264,36 @@ def run(args: argparse.Namespace) -> int:
         LOGGER.warning(warning)
     if target.folder and report.labels:
         LOGGER.info(f"Next: roster train {target.path} -o run")
+    return 0
+
+
+def _shards(args: argparse.Namespace) -> int:
+    from roster.api.sharding import label_shards
+    from roster.log import LOGGER
+
+    if args.gold or args.split:
+        raise ConfigError(
+            "shards have neither --gold nor --split: label the sentences with true labels without --engine"
+        )
+    report = label_shards(
+        args.corpus,
+        args.output,
+        config=settings_of(args),
+        format=args.format,
+        to=args.to,
+        scheme=args.scheme,
+        provenance=not args.no_provenance,
+        cache=not args.no_cache and (args.cache or True),
+        workers=args.workers,
+        engine=args.engine,
+        address=args.address,
+        shard_size=args.shard_size,
+    )
+    print(json.dumps(report.as_dict(), indent=2, ensure_ascii=False) if args.json else report.text())
+    for warning in report.warnings:
+        LOGGER.warning(warning)
+    if report.labels:
+        LOGGER.info(f"Next: roster train {args.output} -o run")
     return 0
 
 

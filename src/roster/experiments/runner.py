@@ -16,7 +16,7 @@ from roster.experiments.hardware import commit, gpu, machine, versions
 from roster.experiments.plan import Planned, stored
 from roster.experiments.point import DISTANT_MATCH, Point, settings
 from roster.experiments.store import Results, runs_of
-from roster.experiments.workers import finished
+from roster.experiments.workers import Finished, finished
 from roster.methods.request import read_config
 from roster.model.folder import is_model
 from roster.scores import evaluate_sentences
@@ -51,13 +51,14 @@ def run(
     keep_models: bool = False,
     workers: int = 1,
     clock: Callable[[], float] = time.monotonic,
+    start: Finished = finished,
 ) -> Outcome:
     """Train the points that have no result yet, each once, in the order of the plan.
 
     A point that fails does not stop the others, and is trained again by the next run.
 
     Parameters: the plan, the results to add to, the time limit, a function that takes a line of the log,
-    whether models are kept, the number of worker processes, and the clock.
+    whether models are kept, the number of worker processes, the clock, and what starts them.
     """
     end = None if minutes is None else clock() + 60 * minutes
     outcome = Outcome()
@@ -74,7 +75,7 @@ def run(
         else:
             todo.append(plan)
     measure = Measure(runs_of(results.path), end, clock, log)
-    for plan, done in finished(measure, todo, workers):
+    for plan, done in start(measure, todo, workers):
         name = describe(plan)
         try:
             results.add_point(done.result())

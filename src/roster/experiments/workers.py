@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import count
 from math import inf
 from queue import PriorityQueue, SimpleQueue
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from roster.errors import RosterError
 from roster.model.processor import limit_threads
@@ -21,6 +21,20 @@ T = TypeVar("T")
 R = TypeVar("R")
 Waiting = tuple[float, int, T]
 """An item with its rank and, unique, its number."""
+
+
+class Finished(Protocol):
+    """What `finished` is; `ray_tasks.RayTasks` is the same on a cluster."""
+
+    def __call__(
+        self,
+        work: Callable[[T], R],
+        items: Sequence[T],
+        workers: int = 1,
+        then: Callable[[T], Sequence[T]] | None = None,
+        rank: Callable[[T], float] | None = None,
+    ) -> Iterator[tuple[T, Future[R]]]:
+        """Items with their futures, as they are finished."""
 
 
 def finished(

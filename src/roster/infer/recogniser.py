@@ -93,12 +93,19 @@ class _Begun:
 
 
 class Recogniser:
-    """Finds entities. Calling it takes one text; `pipe` takes a stream of them."""
+    """Finds entities. Calling it takes one text; `pipe` takes a stream of them.
 
-    def __init__(self, engine: InferenceEngine, calibration: Calibration | None = None):
+    With `share_batches` few batches are cut smaller, so that all cores have some. Without it batches, and so
+    the last digits of scores, are the same for any number of cores.
+    """
+
+    def __init__(
+        self, engine: InferenceEngine, calibration: Calibration | None = None, *, share_batches: bool = True
+    ):
         self.engine, self.calibration = engine, calibration
         self.types = engine.facts.types
-        self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * engine.workers * engine.tokens)
+        self._sharing = engine.workers if share_batches else 1
+        self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * self._sharing * engine.tokens)
 
     @overload
     def __call__(self, text: str) -> Entities: ...
@@ -219,7 +226,7 @@ class Recogniser:
 
     def _begin(self, sentences: list[Sentence], pool: Executor) -> _Begun:
         encoded = self.engine.encoder.encode([s.words for s in sentences], starts_within(sentences))
-        batches = plan_for(encoded.lengths, self.engine.tokens, self.engine.workers)
+        batches = plan_for(encoded.lengths, self.engine.tokens, self._sharing)
         return _Begun(
             sentences, encoded, [(rows, pool.submit(self._read, encoded, rows)) for rows in batches]
         )

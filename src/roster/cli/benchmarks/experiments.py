@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roster.cli.options import positive
+from roster.cli.options import add_engine, positive
 from roster.config import parse_override
 from roster.errors import ConfigError
 from roster.methods.request import PRESETS
@@ -81,6 +82,11 @@ class Kind:
         )
         parser.add_argument("--workers", metavar="N", type=int, default=1,
                             help="number of trainings in parallel, for a large GPU")  # fmt: skip
+        add_engine(
+            parser,
+            "where trainings run: local, on this machine, or ray, on the GPUs or cores of a Ray cluster that "
+            "reads the same files",
+        )
         parser.add_argument("--names", metavar="SHARE", type=float, default=1.0,
                             help="keep the labels of this share of the names")  # fmt: skip
         parser.add_argument(
@@ -238,6 +244,7 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
             log=say_to_stderr,
             keep_models=name == "cases",
             workers=args.workers,
+            **_started(args),
         )
         if name == "cases":
             _show_cases(args, results)
@@ -249,6 +256,17 @@ def run_experiment(name: str, args: argparse.Namespace, rows: Sequence[Row]) -> 
     finally:
         results.close()
     return _end(outcome, args.output)
+
+
+def _started(args: argparse.Namespace) -> dict[str, Any]:
+    """What starts trainings. The clocks of other machines agree on the date only."""
+    if args.address and args.engine != "ray":
+        raise ConfigError("--address is of a Ray cluster; add --engine ray")
+    if args.engine != "ray":
+        return {}
+    from roster.experiments.ray_tasks import RayTasks
+
+    return {"start": RayTasks(args.address), "clock": time.time}
 
 
 def _show_cases(args: argparse.Namespace, results: Results) -> None:

@@ -31,6 +31,8 @@ class Options:
     """The number of the first sentence to write, for messages; more than 1 for a part of a corpus."""
     scores: bool = False
     """Whether to read the scores of spans into `Sentence.scores`, from formats that can hold them."""
+    lines_before: int = 0
+    """Number of lines before the first one, where a part of a text is read."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from roster.corpus.formats.base import Format, Options, encode
 from roster.corpus.formats.records import SPANS, TAGS, from_record
@@ -66,6 +66,27 @@ def read_parquet(path: Path, options: Options) -> Iterator[Sentence]:
         table = pa.parquet.ParquetFile(file)
         batches = table.iter_batches(batch_size=BATCH)
         yield from _sentences(batches, _features(table.schema_arrow), options, path)
+
+
+def row_group_sizes(file: BinaryIO, name: str) -> list[int]:
+    """The compressed bytes of each row group of a Parquet file; `name` is for errors."""
+    pa = _pyarrow()
+    with _readable(Path(name), pa):
+        about = pa.parquet.ParquetFile(file).metadata
+        groups = [about.row_group(i) for i in range(about.num_row_groups)]
+        return [
+            sum(group.column(j).total_compressed_size for j in range(group.num_columns)) for group in groups
+        ]
+
+
+def copy_row_groups(file: BinaryIO, groups: Iterable[int], path: Path, name: str) -> None:
+    """Writes some row groups of a Parquet file as a file of their own; `name` is for errors."""
+    pa = _pyarrow()
+    with _readable(Path(name), pa):
+        source = pa.parquet.ParquetFile(file)
+        with pa.parquet.ParquetWriter(path, source.schema_arrow) as out:
+            for group in groups:
+                out.write_table(source.read_row_group(group))
 
 
 def read_arrow(path: Path, options: Options) -> Iterator[Sentence]:

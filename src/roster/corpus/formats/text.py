@@ -41,7 +41,7 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
         for name in files_of(path):
             yield from sentences(whole(path / name), name.as_posix())
     else:
-        for number, line in read_lines(path):
+        for number, line in read_lines(path, options.lines_before):
             yield from sentences(line, str(number))
 
 

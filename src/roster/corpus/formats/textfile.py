@@ -151,10 +151,11 @@ def undecodable(error: UnicodeDecodeError, path: Path, line: int | None, offset:
     )
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """(line number from 1, line without its end), one at a time."""
+def read_lines(path: Path, before: int = 0) -> Iterator[tuple[int, str]]:
+    """(line number from 1, line without its end), one at a time; `before` is added to each number."""
     with opened(path) as file:  # `decoded` handles UTF-16
-        yield from decoded(file, path)
+        for number, line in decoded(file, path):
+            yield number + before, line
 
 
 def decoded(file: BinaryIO, path: Path) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +48,6 @@ class CandidateNames:
         log: called with each line of the log.
     """
 
-    done = False
-    """Candidates of the whole corpus are needed."""
-
     def __init__(self, settings: Settings, cache: Path | None, log: Callable[[str], None] | None):
         from roster.distant.kb.classes import load_classes
         from roster.distant.kb.lookup import open_backend
@@ -60,6 +57,8 @@ class CandidateNames:
         options = {"timeout": kb.timeout, "cache": None if cache is None else cache / "sparql", "log": log}
         self._backend = open_backend(kb.source, **(options if "://" in kb.source else {}))
         self._names: dict[str, None] = {}
+        self.done = False
+        """Candidates of the whole corpus are needed."""
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -68,10 +67,12 @@ class CandidateNames:
 
     def add(self, chunk: Chunk) -> None:
         """Adds the candidates of some documents."""
-        sentences = list(sentences_of(chunk))
-        spans = _candidates(sentences, self._settings.candidates)
-        for sentence, candidates in zip(sentences, spans, strict=True):
-            self._names.update((_name(sentence, start, end), None) for start, end in candidates)
+        self._names.update(dict.fromkeys(candidate_names(chunk, self._settings.candidates)))
+
+    def take(self, names: Iterable[str]) -> None:
+        """Takes the names of all candidates of the corpus, in its order, in place of `add`."""
+        self._names = dict.fromkeys(names)
+        self.done = True
 
     def look_up(self) -> KbMatcher:
         """Asks the knowledge base for all names, in batches."""
@@ -80,6 +81,14 @@ class CandidateNames:
         hits = types_of(self._backend, self._names, self._classes, case_variants=self._settings.kb.any_case)
         items = {name: tuple((hit.type, hit.item) for hit in of) for name, of in hits.items() if of}
         return KbMatcher(self._settings, items)
+
+
+def candidate_names(chunk: Chunk, rules: Candidates) -> Iterator[str]:
+    """The names of the candidates in some documents, in their order."""
+    sentences = list(sentences_of(chunk))
+    for sentence, candidates in zip(sentences, _candidates(sentences, rules), strict=True):
+        for start, end in candidates:
+            yield _name(sentence, start, end)
 
 
 def _candidates(sentences: Sequence[Sentence], rules: Candidates) -> Iterator[list[Candidate]]:

@@ -68,15 +68,22 @@ class Labeller:
         """What labels a chunk; complete after `prepare`."""
         self._cache, self._log = cache, log
 
-    def prepare(self, corpus: Corpus) -> None:
+    def prepare(self, corpus: Corpus, candidates: Iterable[str] | None = None) -> None:
         """Reads the corpus once, or its beginning if that is enough, to decide what depends on it.
 
         Policies of types, common words, and what the knowledge base has on the candidates.
+
+        Args:
+            corpus: read once.
+            candidates: the names of all candidates in it, if they were gathered elsewhere; see
+            `candidate_names`.
         """
         first_pass = FirstPass(self.lexicons, self.settings.policies) if self.lexicons else None
         names = CandidateNames(self.settings, self._cache, self._log) if self.settings.kb.source else None
+        if names is not None and candidates is not None:
+            names.take(candidates)
         counters = [counter for counter in (first_pass, names) if counter is not None]
-        if counters:
+        if not all(counter.done for counter in counters):
             with bar(corpus(), description="count", unit="sentence") as sentences:
                 for chunk in chunks(sentences):
                     for counter in counters:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,12 @@ class DictionaryMatcher:
     def __reduce__(self) -> tuple[type[DictionaryMatcher], tuple[Any, ...]]:
         """Pickled as its arguments: a worker process builds its own tables of the words that it meets."""
         return DictionaryMatcher, (self.lexicons, self.policies, self.common)
+
+    def for_other_machines(self) -> DictionaryMatcher:
+        """The same, pickled with its arrays: another machine may not have the folder that they are mapped
+        from."""
+        lexicons = [replace(lexicon, folder=None) for lexicon in self.lexicons]
+        return DictionaryMatcher(lexicons, self.policies, self.common)
 
     def mentions(self, words: Words, refused: RefusedMatches) -> list[list[Mention]]:
         """The mentions in each sentence; matches that the policies refuse are counted in `refused`."""

@@ -71,6 +71,7 @@ class Matcher:
         self.lexicon = lexicon
         if common is None:
             common = np.zeros(len(lexicon.arrays["vocabulary"]) + 1, bool)
+        common = np.array(common)  # a copy: that of another process may be read-only
         # Stop-words are common, also where the text is too short to show it.
         common[lexicon.numbers(to_subtokens(sorted(policies.default.stops), lexicon.form))] = True
         common[0] = False

@@ -1,0 +1,1 @@
+"""What becomes of a shard, one module for each command."""
