@@ -71,7 +71,7 @@ def test_texts_become_documents_without_labels(tmp_path: Path) -> None:
         ("names", "n.tsv", b"Ada\tPER\nOslo\n", "n.tsv, line 2"),
         ("names", "n.txt", b"Ada\nBo\n", "give the type of all names"),
         ("names", "n.tsv", b"", "no entries"),
-        ("names", "n.tsv.gz", gzip.compress(b"Ada\tPER\n")[:-9], "damaged gzip"),
+        ("names", "n.tsv.gz", gzip.compress(b"Ada\tPER\n", mtime=0)[:-9], "damaged gzip"),
         ("patches", "p.tsv", b"add\tAda\n", "p.tsv, line 1"),
     ],
 )
