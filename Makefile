@@ -45,14 +45,15 @@ $(VENV)-min/.ready: pyproject.toml constraints-min.txt
 	@touch $@
 
 lint: setup
-	$(BIN)/ruff check src tests benchmarks manual
-	$(BIN)/ruff format --check src tests benchmarks manual
+	$(BIN)/ruff check src tests benchmarks fuzz manual
+	$(BIN)/ruff format --check src tests benchmarks fuzz manual
 	$(BIN)/mypy
 	PYTHONPATH=src $(BIN)/lint-imports
+	$(BIN)/python -m manual.dependencies
 
 format: setup
-	$(BIN)/ruff check --fix src tests benchmarks manual
-	$(BIN)/ruff format src tests benchmarks manual
+	$(BIN)/ruff check --fix src tests benchmarks fuzz manual
+	$(BIN)/ruff format src tests benchmarks fuzz manual
 
 clean:
 	rm -rf $(VENV) $(VENV)-min build dist site .pytest_cache .mypy_cache .ruff_cache

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from roster.errors import ConfigError
+from roster.parsing import parse_toml
 from roster.toml import toml_value
 
 T = TypeVar("T")
@@ -192,8 +192,8 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not equals or not path:
         raise ConfigError(f"--set {text}: expected a.b=value, for example --set noise_robust.q=0.5")
     try:
-        return path, tomllib.loads(f"x = {value}")["x"]
-    except tomllib.TOMLDecodeError:
+        return path, parse_toml(f"x = {value}")["x"]
+    except ValueError:
         return path, value
 
 
@@ -225,10 +225,10 @@ def toml_fields(section: Any, comments: bool = True) -> list[str]:
 
 def read_toml(path: Path, what: str = "config file") -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        return parse_toml(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such {what}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path}: not a TOML file: {error}") from None
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None

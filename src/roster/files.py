@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from roster.errors import RosterError, RunError
+from roster.parsing import parse_json
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -98,6 +99,17 @@ def is_special(path: Path) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_plain_name(name: object) -> bool:
+    """Whether a name that stands in a file leads to something in the same folder, and to nothing else.
+
+    >>> is_plain_name("data-1.arrow"), is_plain_name("../a"), is_plain_name("/etc/a"), is_plain_name("..")
+    (True, False, False, False)
+    """
+    if not isinstance(name, str) or name in ("", ".", "..") or set(name) & set("/\\:\0"):
+        return False
+    return not any("\ud800" <= c <= "\udfff" for c in name)  # no name of a file can have half a pair
 
 
 def refuse_input(output: str | os.PathLike[str], inputs: Iterable[str | os.PathLike[str]]) -> None:
@@ -214,7 +226,7 @@ def check_same(marker: Path, made_from: Mapping[str, Any], what: str, words: Map
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object that a run wrote into its folder."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):

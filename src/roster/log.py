@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from roster.terminal import printable
+
 LOGGER = logging.getLogger("roster")
 LOGGER.addHandler(logging.NullHandler())
 
@@ -19,7 +21,7 @@ class StderrHandler(logging.Handler):
     """Prints each message as a line on standard error, above the progress bars that are there."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        line = self.format(record)
+        line = printable(self.format(record))
         if record.levelno >= logging.WARNING:
             line = f"{record.levelname.lower()}: {line}"
         tqdm = sys.modules.get("tqdm")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from roster.backbone.loading import quiet
 from roster.corpus.sentence import Sentence
 from roster.distant.matching.span_mentions import ScoredSpan
 from roster.errors import ConfigError, ModelError, RosterError
+from roster.model.hub import PREFIX, local_folder
 from roster.model.reading import choose_device
+from roster.safe_folder import check_folder
 
 PIECE_WORDS = 128
 """Words that the model reads at once; it would cut longer texts off. No name across two pieces is found."""
@@ -58,8 +61,10 @@ class GlinerModel:
             )
         where = choose_device(device)
         quiet()
+        place = local_folder(name if Path(name).is_dir() else f"{PREFIX}{name}")
+        check_folder(place)
         try:
-            model: Any = GLiNER.from_pretrained(name, map_location=str(where))
+            model: Any = GLiNER.from_pretrained(str(place), map_location=str(where))
         except Exception as error:  # the hub client, torch and gliner raise errors of many kinds
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ModelError(f"cannot load the GLiNER model {name}: {reason[:300]}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -33,6 +33,8 @@ def serve(
     log: Callable[..., None] | None = None,
     background: bool = False,
     extension: Extension | None = None,
+    allow_anonymous: bool = False,
+    allow_hosts: Collection[str] = (),
 ) -> Background | None:
     """Answers requests over HTTP, and shows a page at `/`, until SIGTERM or Ctrl-C.
 
@@ -49,6 +51,9 @@ def serve(
         log: called with the name of each event and its fields; without it, nothing is logged.
         background: serve in a thread, and return at once.
         extension: further routes and pages, such as those of the projects.
+        allow_anonymous: serve without a token on an address that other machines reach.
+        allow_hosts: names of this service, beside those of this machine, for a proxy in front of a service
+            without a token.
 
     Returns:
         None when the service has ended; with `background`, the service, whose `url` is its address and which
@@ -77,6 +82,11 @@ def serve(
     if not tokens and not is_loopback(host):
         if extension is not None:
             raise ConfigError(f"whoever reaches {host} could write to this machine; --token-file is needed")
+        if not allow_anonymous:
+            raise ConfigError(
+                f"whoever reaches {host} could use the service; restrict it with --token-file, or say "
+                "--allow-anonymous if that is what you want"
+            )
         LOGGER.warning(f"anyone who reaches {host} can use the service; --token-file restricts it")
     loaded = load_models(folders, device, named)
     ready = {name: loaded.get(name) or served(one) for name, one in given.items()}
@@ -85,6 +95,8 @@ def serve(
         "tokens": tokens,
         "log": log or _silent,
         "extension": extension,
+        # Without a token, a site whose name leads to this machine would be answered in a user's browser.
+        "hosts": None if tokens or not (is_loopback(host) or allow_hosts) else frozenset(allow_hosts),
     }
     listening = listen(host, port)
     if background:

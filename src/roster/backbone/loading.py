@@ -11,7 +11,10 @@ from typing import Any
 
 from roster.config import BILSTM_CNN
 from roster.errors import ModelError
+from roster.safe_folder import check_folder
 
+NO_CODE = {"trust_remote_code": False}
+"""Without it transformers would ask on the terminal whether to run code of the repository."""
 BUNDLED = ("roster-small-en-2",)
 FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "longformer", "mpnet", "xlm-roberta-xl")
 """Architectures that count positions from the number of the padding token on."""
@@ -38,7 +41,9 @@ def load_tokenizer(name: str) -> Any:
     """The fast tokenizer of a backbone (offsets into the text are what alignment needs)."""
     from transformers import AutoTokenizer
 
-    tokenizer = _load(name, "tokenizer", lambda source: AutoTokenizer.from_pretrained(source, use_fast=True))
+    tokenizer = _load(
+        name, "tokenizer", lambda source: AutoTokenizer.from_pretrained(source, use_fast=True, **NO_CODE)
+    )
     if not getattr(tokenizer, "is_fast", False):
         raise ModelError(
             f"{name}: its tokenizer has no fast version, which gives the offsets that words need"
@@ -70,7 +75,7 @@ def load_encoder(name: str) -> Any:
     from transformers import AutoModel
 
     def load(source: str) -> Any:
-        options = {"dtype": _float32(), "output_loading_info": True}
+        options = _options()
         try:
             model, info = AutoModel.from_pretrained(source, add_pooling_layer=False, **options)
         except TypeError:  # not every architecture has a pooler to leave out
@@ -89,7 +94,7 @@ def load_masked_lm(name: str) -> Any:
     from transformers import AutoModelForMaskedLM
 
     def load(source: str) -> Any:
-        model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
+        model, info = AutoModelForMaskedLM.from_pretrained(source, **_options())
         missing = [key for key in _missing(model, info) if not key.startswith(model.base_model_prefix)]
         if missing:
             lacks = f"has no trained masked-language-model head (missing {missing[0]})"
@@ -113,8 +118,7 @@ def load_token_classifier(name: str) -> Any:
     from transformers import AutoModelForTokenClassification
 
     def load(source: str) -> Any:
-        options = {"dtype": _float32(), "output_loading_info": True}
-        model, info = AutoModelForTokenClassification.from_pretrained(source, **options)
+        model, info = AutoModelForTokenClassification.from_pretrained(source, **_options())
         if missing := _missing(model, info):
             raise ValueError(f"no weights for {missing[0]}, so it is no trained token classifier")
         return model
@@ -127,9 +131,9 @@ def load_any_masked_lm(name: str) -> tuple[Any, bool]:
     from transformers import AutoConfig, AutoModelForMaskedLM
 
     def load(source: str) -> tuple[Any, bool]:
-        if type(AutoConfig.from_pretrained(source)) not in AutoModelForMaskedLM._model_mapping:
+        if type(AutoConfig.from_pretrained(source, **NO_CODE)) not in AutoModelForMaskedLM._model_mapping:
             raise ModelError(f"{name}: transformers has no masked language model for this architecture")
-        model, info = AutoModelForMaskedLM.from_pretrained(source, dtype=_float32(), output_loading_info=True)
+        model, info = AutoModelForMaskedLM.from_pretrained(source, **_options())
         missing = _missing(model, info)
         if inside := [key for key in missing if key.startswith(f"{model.base_model_prefix}.")]:
             raise ValueError(f"no weights for {inside[0]}")
@@ -148,7 +152,7 @@ def load_architecture(name: str) -> Any:
     """The backbone's Hugging Face config."""
     from transformers import AutoConfig
 
-    return _load(name, "architecture", AutoConfig.from_pretrained)
+    return _load(name, "architecture", lambda source: AutoConfig.from_pretrained(source, **NO_CODE))
 
 
 def max_positions(architecture: Any) -> int | None:
@@ -180,13 +184,19 @@ def encoder_from_config(folder: str | Path) -> Any:
     from transformers import AutoConfig, AutoModel
 
     def build(source: str) -> Any:
-        config = AutoConfig.from_pretrained(source)
+        config = AutoConfig.from_pretrained(source, **NO_CODE)
+        options = {"dtype": _float32(), **NO_CODE}
         try:
-            return AutoModel.from_config(config, add_pooling_layer=False, dtype=_float32())
+            return AutoModel.from_config(config, add_pooling_layer=False, **options)
         except TypeError:
-            return AutoModel.from_config(config, dtype=_float32())
+            return AutoModel.from_config(config, **options)
 
     return _load(str(folder), "encoder", build)
+
+
+def _options() -> dict[str, Any]:
+    """For loading weights: only safetensors are read, and no code of the repository runs."""
+    return {"dtype": _float32(), "output_loading_info": True, "use_safetensors": True, **NO_CODE}
 
 
 def _float32() -> Any:
@@ -197,6 +207,8 @@ def _float32() -> Any:
 
 def _load(name: str, what: str, load: Callable[[str], Any]) -> Any:
     source = resolve(name)
+    if Path(source).is_dir():
+        check_folder(source)
     quiet()
     try:
         return load(source)

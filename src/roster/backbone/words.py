@@ -12,8 +12,8 @@ text as well as if it had the file beside it, and nothing about the text to be p
 
 from __future__ import annotations
 
-import gzip
-import json
+import io
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -27,6 +27,8 @@ import numpy as np
 from roster.backbone.alignment import Borders, Encoded, Specials, WordEncoder
 from roster.errors import DataError, ModelError
 from roster.files import write_json
+from roster.parsing import parse_json
+from roster.unpacking import unpacked
 
 PAD, UNKNOWN = 0, 1
 FIRST = 2
@@ -80,7 +82,7 @@ class Words:
     def load(cls, folder: Path) -> Words:
         path = folder / FILE
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = parse_json(path.read_text(encoding="utf-8"))
             return cls(tuple(found["learned"]), tuple(found["fixed"]), str(found["characters"]))
         except FileNotFoundError:
             raise ModelError(f"the model has no vocabulary: {path} is missing") from None
@@ -138,15 +140,12 @@ def read_vectors(path: str | Path) -> Vectors:
     """`word v1 v2 ...` on each line (GloVe, word2vec's text form with its heading, fastText), maybe `.gz`."""
     path = Path(path).expanduser()
     try:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8", newline="\n") as file
-        ):
-            return _vectors(file, path)
+        with path.open("rb") as raw:
+            file = unpacked(raw, ".gz", path) if path.suffix == ".gz" else raw
+            return _vectors(io.TextIOWrapper(file, encoding="utf-8", newline="\n"), path)
     except FileNotFoundError:
         raise DataError("no such file of word vectors", path=path) from None
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise DataError(f"cannot be read as word vectors: {error}", path=path) from None
 
 
@@ -216,7 +215,7 @@ def learn_words(
 def is_word_level(folder: str | Path) -> bool:
     """Whether a model folder has an encoder of whole words."""
     try:
-        found: Any = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        found: Any = parse_json((Path(folder) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(found, dict) and found.get("model_type") == MODEL_TYPE

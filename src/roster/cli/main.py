@@ -7,13 +7,15 @@ import gc
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import NoReturn
+from typing import NoReturn, TextIO, cast
 
 import roster
 from roster.errors import RosterError
 from roster.log import log_to_stderr
+from roster.terminal import SafeOutput, one_line
 
 COMMANDS = {
     "demo": "the whole chain on the bundled sample, in minutes on two CPU cores",
@@ -95,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         top.print_help()
         return 0
     try:
-        with log_to_stderr():
+        with log_to_stderr(), _safe_output(args.command):
             code = int(args.run(args))
         sys.stdout.flush()  # now, while a full disk can still be reported as an error of the command
         return code
@@ -119,6 +121,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(args.debug, message, 1)
 
 
+@contextmanager
+def _safe_output(command: str) -> Iterator[None]:
+    """Standard output without control characters of what was read, where it is a terminal.
+
+    A file or a pipe gets them as they are. A review and the figures of a benchmark escape text themselves,
+    and write colours.
+    """
+    stream = sys.stdout
+    if not stream.isatty() or command in ("review", "benchmark"):
+        yield
+        return
+    sys.stdout = cast(TextIO, SafeOutput(stream))
+    try:
+        yield
+    finally:
+        sys.stdout = stream
+
+
 def _drop_output() -> None:
     """Discards output that could not be written: Python would try to write it again when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -127,7 +147,7 @@ def _drop_output() -> None:
 def _fail(debug: bool, message: str, code: int) -> int:
     if debug:
         traceback.print_exc()
-    print(f"roster: {message}", file=sys.stderr)
+    print(f"roster: {one_line(message)}", file=sys.stderr)
     return code
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import sys
@@ -68,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output:
         predict_file(args.model, source, args.output, to=args.to, **options)
         return 0
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")  # JSON is UTF-8, whatever the encoding of the terminal
     if args.input == "-" and sys.stdin.isatty():
         _answer_each_line(load(args.model, args.device))

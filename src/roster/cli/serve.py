@@ -20,8 +20,9 @@ Answer requests over HTTP, and show a page at / to mark texts, correct the entit
 /predict finds entities in texts; /explain has the dictionary entries behind a name; /models, /health, /ready,
 /metrics and /openapi.json tell about the service. Each MODEL is a model folder or a run folder; NAME=FOLDER
 gives it a name. Requests at the same time are computed together. The service listens on this machine only,
-unless --host says otherwise. With --token-file, or a token in the variable ROSTER_SERVE_TOKEN, requests need
-it. With --projects, the page /projects takes text and names to a model: label, train, audit, review, try.
+unless --host says otherwise, which needs a token or --allow-anonymous. With --token-file, or a token in the
+variable ROSTER_SERVE_TOKEN, requests need it. With --projects, the page /projects
+takes text and names to a model: label, train, audit, review, try.
 SIGTERM or Ctrl-C ends it, after the requests under way are answered. Standard output has one JSON object a
 line: one for each request, without its text.
 """
@@ -42,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="port; 0 takes a free one (default: 8000)")  # fmt: skip
     parser.add_argument("--token-file", metavar="FILE", help="file with accepted tokens, one a line")
     parser.add_argument("--allow-host", metavar="NAME", action="append", default=[],
-                        help="with --projects behind a proxy: a name of this service")  # fmt: skip
+                        help="a name of this service, behind a proxy and without a token")  # fmt: skip
+    parser.add_argument("--allow-anonymous", action="store_true",
+                        help="no token, although --host is an address that other machines reach")  # fmt: skip
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, ...")
     parser.add_argument("--audit", metavar="[NAME=]FOLDER", action="append", default=[],
                         help="audit of a model, where it is not in its run folder")  # fmt: skip
@@ -85,7 +88,8 @@ def run(args: argparse.Namespace) -> int:
     )
     log = json_log(sys.stdout)
     serve(args.models, host=args.host, port=args.port, token_file=args.token_file, device=args.device,
-          audits=args.audit, limits=limits, log=log, extension=_projects(args, log))  # fmt: skip
+          audits=args.audit, limits=limits, log=log, extension=_projects(args, log),
+          allow_anonymous=args.allow_anonymous, allow_hosts=args.allow_host)  # fmt: skip
     return 0
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from roster.corpus.dataset import PROVENANCE, Dataset, Part
+from roster.parsing import parse_json
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_provenance(file: Path) -> Iterator[Origin]:
     """
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
-            one = json.loads(line)
+            one = parse_json(line)
             try:
                 yield Origin(
                     *(one["sentence"], one["start"], one["end"]),

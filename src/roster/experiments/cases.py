@@ -173,7 +173,9 @@ def page(title: str, cases: Sequence[Case]) -> str:
         "mark{padding:.1em .25em;border-radius:.25em}sub{font-size:.65em;margin-left:.3em}"
     )
     return (
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>\n'
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{escape(title)}</title>\n"
         f"<style>{style}</style>\n<h1>{escape(title)}</h1>\n<p>{legend}</p>\n<table>\n"
         + "\n".join(rows)
         + "\n</table></html>\n"

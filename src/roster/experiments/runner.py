@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from roster.experiments.store import Results, runs_of
 from roster.experiments.workers import Finished, finished
 from roster.methods.request import read_config
 from roster.model.folder import is_model
+from roster.parsing import parse_json
 from roster.scores import evaluate_sentences
 
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy")
@@ -155,7 +155,7 @@ def _train(
 
 def _finished(run: Path) -> int:
     file = run / "results.json"
-    return len(json.loads(file.read_text(encoding="utf-8")).get("stages", {})) if file.exists() else 0
+    return len(parse_json(file.read_text(encoding="utf-8")).get("stages", {})) if file.exists() else 0
 
 
 def record(plan: Planned, given: Material, stages: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from roster.errors import DataError, RosterError
 from roster.files import lock_folder, reason
+from roster.parsing import parse_json
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -106,13 +107,20 @@ def runs_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.runs")
 
 
+def _is_complete(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the name by which it is found."""
+    names = {POINT: "key", PLAN: "experiment"}
+    kind = record.get("kind")
+    return isinstance(kind, str) and (kind not in names or isinstance(record.get(names[kind]), str))
+
+
 def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     """Return all complete records, and their length in bytes."""
     records, whole = [], 0
     raw = path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(raw, 1):
         try:
-            record = json.loads(line) if line.strip() else None
+            record = parse_json(line) if line.strip() else None
         except ValueError:
             if number == len(raw):
                 break
@@ -120,7 +128,7 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
         whole += len(line)
         if record is None:
             continue
-        if not isinstance(record, dict) or "version" not in record or "kind" not in record:
+        if not isinstance(record, dict) or "version" not in record or not _is_complete(record):
             raise DataError(
                 "not a line of results; expected a file written by roster benchmark", path=path, line=number
             )

@@ -7,7 +7,6 @@ product, and after the last self-attention only the first sub-words of words go 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from roster.methods.registry import head_of
 from roster.model.bert_layout import NotStackableError, Shape, shape_of, weights_of
 from roster.model.folder import ModelFacts, weights_file
 from roster.model.weights import load_tensors
+from roster.parsing import parse_json
 
 
 class BertReader(nn.Module):
@@ -71,7 +71,7 @@ def bert_reader(folder: Path, facts: ModelFacts) -> BertReader | None:
         return None
     tensors, _ = load_tensors(weights_file(folder))
     try:
-        config = SimpleNamespace(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
+        config = SimpleNamespace(**parse_json((folder / "config.json").read_text(encoding="utf-8")))
         sizes = {n.removeprefix("encoder."): t.shape for n, t in tensors.items() if n.startswith("encoder.")}
         shape, weights = shape_of(config), weights_of(config, sizes)
         known = _fits(config, shape, {w.name: w.shape for w in weights})

@@ -23,6 +23,7 @@ from roster.errors import DataError, ModelError
 from roster.files import write_text
 from roster.log import LOGGER
 from roster.model.folder import CALIBRATION, CARD, replace_file
+from roster.parsing import parse_json
 
 if TYPE_CHECKING:
     from roster.corpus.sentence import Sentence
@@ -237,7 +238,7 @@ def load_calibration(folder: Path) -> Calibration | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["calibration"]
+        found = parse_json(path.read_text(encoding="utf-8"))["calibration"]
         made = Calibration(float(found["slope"]), float(found["intercept"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _damaged(path, error) from None
@@ -256,7 +257,7 @@ def load_fit(folder: Path) -> Fit | None:
     if made is None:
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
         before, after = (
             Reliability(float(found[side]["calibration_error"]), float(found[side]["brier"]))
             for side in ("before", "after")

@@ -18,6 +18,7 @@ import numpy as np
 from roster.backbone.words import AnyWordEncoder
 from roster.model.encoders import load_word_encoder
 from roster.model.folder import EXPORTED, TRANSFORMERS, ModelFacts, check_numbers, read_facts, verify
+from roster.safe_folder import check_folder
 
 CPU_TOKENS = 384
 """Sub-words in a batch for one core; measured, with little between 256 and 768."""
@@ -51,6 +52,7 @@ class InferenceEngine(ABC):
 
 def encoder_of(folder: Path, facts: ModelFacts) -> AnyWordEncoder:
     """What makes the inputs of the model in a folder, whose files are compared with their checksums first."""
+    check_folder(folder)
     verify(folder)
     encoder = load_word_encoder(folder, facts.max_length, facts.specials)
     if facts.layout != TRANSFORMERS:

@@ -10,6 +10,7 @@ import numpy as np
 
 from roster.errors import ConfigError, ModelError, RosterError
 from roster.infer.engine import InferenceEngine, encoder_of
+from roster.infer.onnx_file import check_one_file
 from roster.model.folder import ModelFacts
 from roster.model.processor import cores
 
@@ -40,6 +41,7 @@ def open_session(path: Path) -> Any:
         raise RosterError('an exported model needs ONNX Runtime: pip install "roster-ner[onnx]"') from None
     if not path.is_file():
         raise ModelError(f"{path} is missing")
+    check_one_file(path)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3

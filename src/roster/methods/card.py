@@ -19,6 +19,7 @@ from roster.corpus.sentence import Sentence
 from roster.errors import ConfigError, ModelError
 from roster.methods.quality import best_evidence, estimate_lines, final_scores, short
 from roster.pages.markdown import cell, facts_table, table, with_section
+from roster.parsing import parse_json
 
 LABEL_REPORT = "labels.json"
 """Beside the training data, where `roster label` made it."""
@@ -228,7 +229,7 @@ def _sources(data: Path | None) -> list[str]:
         return []
     report = (data if data.is_dir() else data.parent) / LABEL_REPORT
     try:
-        sources = json.loads(report.read_text(encoding="utf-8"))["sources"]
+        sources = parse_json(report.read_text(encoding="utf-8"))["sources"]
         return [f"{name} ({count:,})" for name, count in sources.items()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []

@@ -47,15 +47,19 @@ def _installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-@cache
 def get(name: Any) -> Method:
     """The method of this name.
 
     Raises:
         ConfigError: if there is none.
     """
-    if name not in names():
+    if not isinstance(name, str) or name not in names():
         raise ConfigError(f"there is no method {name!r}; the methods are {', '.join(names())}")
+    return _loaded(name)
+
+
+@cache
+def _loaded(name: str) -> Method:
     installed = _installed()
     found: Any = (
         installed[name].load()

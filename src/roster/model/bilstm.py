@@ -6,7 +6,6 @@ of `roster.backbone.words`: [sentences, words, 1 + characters].
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +18,7 @@ from roster.backbone.words import FIRST, MODEL_TYPE, PAD, UNKNOWN, Learned
 from roster.config import Bilstm
 from roster.errors import ModelError
 from roster.files import write_json
+from roster.parsing import parse_json
 
 REACH = 3
 """Characters that a filter sees at once."""
@@ -54,7 +54,7 @@ class BilstmConfig:
     def load(cls, folder: Path) -> BilstmConfig:
         path = folder / "config.json"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = parse_json(path.read_text(encoding="utf-8"))
             values = {f.name: found[f.name] for f in fields(cls)}
             sizes = {name: int(values[name]) for name in SIZES}
             return cls(**values | sizes | {"dropout": float(values["dropout"])})

@@ -24,7 +24,6 @@ A token classifier of transformers, which has a config.json and no roster.json, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,9 +34,11 @@ from roster.backbone.alignment import Specials, WordEncoder
 from roster.backbone.loading import FROM_PADDING, max_positions
 from roster.backbone.words import AnyWordEncoder, Words
 from roster.errors import ModelError
-from roster.files import atomic_folder, file_digest, write_json, write_text
+from roster.files import atomic_folder, file_digest, is_plain_name, write_json, write_text
 from roster.model.decoding import SCHEMES, n_classes
 from roster.model.encoders import empty_encoder
+from roster.parsing import parse_json
+from roster.safe_folder import check_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +51,8 @@ CHECKSUMS, CALIBRATION, CARD = "checksums.json", "calibration.json", "README.md"
 WEIGHTS, OLD_WEIGHTS = "roster.safetensors", "model.safetensors"
 """File name of the weights, and that of models trained by earlier versions."""
 SUMMED = (
-    "roster.json", "config.json", "tokenizer.json", "words.json", WEIGHTS, OLD_WEIGHTS, "model.onnx",
-    CALIBRATION,
+    "roster.json", "config.json", "tokenizer.json", "tokenizer_config.json", "words.json", WEIGHTS,
+    OLD_WEIGHTS, "model.onnx", CALIBRATION,
 )  # fmt: skip
 
 
@@ -108,6 +109,7 @@ def load_model(
 
     folder = Path(folder)
     facts = read_facts(folder)
+    check_folder(folder)
     if facts.layout != TRAINED:
         if facts.layout == TRANSFORMERS:
             raise ModelError(f"{folder} is a model of transformers, not one that roster trained")
@@ -156,9 +158,14 @@ def _read_checksums(folder: Path) -> dict[str, str] | None:
     if not path.is_file():
         return None
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError) as error:
+        sums = parse_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise ModelError(f"{path} is damaged: {error}") from None
+    if not isinstance(sums, dict) or not all(isinstance(one, str) for one in sums.values()):
+        raise ModelError(f"{path} is damaged: expected a checksum for each file")
+    if wrong := [name for name in sums if not is_plain_name(name)]:
+        raise ModelError(f"{path} is damaged: {wrong[0]!r} is not the name of a file in the folder")
+    return sums
 
 
 def verify(folder: Path) -> None:
@@ -171,6 +178,8 @@ def verify(folder: Path) -> None:
             same = file_digest(folder / name) == told
         except FileNotFoundError:
             raise ModelError(f"{folder / name} is missing") from None
+        except OSError as error:
+            raise ModelError(f"{folder / name} cannot be read: {error.strerror}") from None
         if not same:
             raise ModelError(
                 f"{folder / name} is damaged: its checksum differs from the one it was saved with; copy the "
@@ -188,7 +197,7 @@ def check_numbers(folder: Path, encoder: AnyWordEncoder) -> None:
     entries, path = encoder.vocabulary_size, folder / "config.json"
     if path.is_file():  # an exported model has none
         try:
-            config = SimpleNamespace(**json.loads(path.read_text(encoding="utf-8")))
+            config = SimpleNamespace(**parse_json(path.read_text(encoding="utf-8")))
             entries, padding = int(config.vocab_size), getattr(config, "pad_token_id", None)
             shifted = config.model_type in FROM_PADDING
             if shifted and not (isinstance(padding, int) and 0 <= padding < entries):
@@ -250,7 +259,7 @@ def read_facts(folder: Path) -> ModelFacts:
         hint = f"; did you mean {inner}?" if is_model(inner) else ""
         raise ModelError(f"{folder} is not a model: it has no roster.json{hint}")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
         facts = ModelFacts(
             found["kind"],
             tuple(found["types"]),

@@ -1,12 +1,11 @@
 """Token classifiers of transformers (`BertForTokenClassification`, ...): what their folders say.
 
-Nothing of transformers is imported. A folder is refused if its weights are pickles only, or if it wants code
-of its own to run.
+Nothing of transformers is imported. A folder is refused if it has pickles, or wants code of its own to run
+(`roster.safe_folder`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from roster.backbone.loading import FROM_PADDING
 from roster.corpus.tags import split_tag
 from roster.errors import ModelError
 from roster.model.decoding import PREFIXES
+from roster.parsing import parse_json
+from roster.safe_folder import check_folder
 
 LONGEST = 512
 """Windows are no longer, even where the encoder has more positions."""
@@ -84,17 +85,10 @@ def read_classifier(folder: Path) -> Classifier:
     Raises:
         ModelError: its labels are no tags of entities, its weights are pickles, or it wants to run code.
     """
+    check_folder(folder)
     config, tokenizer = (_read(folder / name) for name in ("config.json", "tokenizer_config.json"))
-    if "auto_map" in config or "auto_map" in tokenizer:
-        raise ModelError(
-            f"{folder} wants to run code of its own (auto_map), which roster never does; models of an "
-            "architecture that transformers has need none"
-        )
     if not any((folder / name).is_file() for name in SAFE):
-        raise ModelError(
-            f"{folder} has no model.safetensors. Weights as pickles (pytorch_model.bin) can run code and are "
-            "not read; where you trust them, load them with transformers: save_pretrained writes safetensors"
-        )
+        raise ModelError(f"{folder} has no model.safetensors, so it has no weights that roster reads")
     try:
         return classifier_of(config, tokenizer)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -133,7 +127,7 @@ def label_names(config: Mapping[str, Any]) -> list[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

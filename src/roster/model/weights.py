@@ -14,6 +14,7 @@ from torch import Tensor
 
 from roster.errors import ModelError
 from roster.files import atomic
+from roster.parsing import parse_json
 
 DTYPES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
@@ -117,5 +118,5 @@ def verify_tensors(path: str | Path) -> None:
 
 
 def _facts(file: Any) -> dict[str, Any]:
-    found = json.loads((file.metadata() or {}).get("facts", "{}"))
+    found = parse_json((file.metadata() or {}).get("facts", "{}"))
     return found if isinstance(found, dict) else {}

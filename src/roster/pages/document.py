@@ -40,10 +40,10 @@ bdi { unicode-bidi: isolate; }
 def document(title: str, body: str, style: str = "", script: str = "", *, sealed: bool = False) -> str:
     """A whole page. `body`, `style` and `script` are ready HTML, CSS and JavaScript; the title is text.
 
-    With `sealed` the browser runs no other script, applies no other style (nor one of an attribute), and asks
-    the network for nothing, whatever is in the body.
+    The browser runs no other script and asks the network for nothing, whatever is in the body. With `sealed`
+    it applies no other style either, nor one of an attribute, which drawings have.
     """
-    policy = _policy(STYLE + style, script) if sealed else ""
+    policy = _policy(STYLE + style, script, sealed)
     code = f"<script>{script}</script>\n" if script else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -53,15 +53,16 @@ def document(title: str, body: str, style: str = "", script: str = "", *, sealed
     )
 
 
-def _policy(style: str, script: str) -> str:
-    """A Content-Security-Policy that allows one style and one script, by their hashes."""
+def _policy(style: str, script: str, sealed: bool) -> str:
+    """A Content-Security-Policy that allows one script by its hash, and that style or any."""
 
     def allowed(content: str) -> str:
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         return f"'sha256-{digest}'" if content else "'none'"
 
+    styles = allowed(style) if sealed else "'unsafe-inline'"
     policy = (
-        f"default-src 'none'; script-src {allowed(script)}; style-src {allowed(style)}; "
+        f"default-src 'none'; script-src {allowed(script)}; style-src {styles}; "
         "base-uri 'none'; form-action 'none'"
     )
     return f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -5,7 +5,6 @@ Files, compressed ones too, are read in blocks, so that memory does not grow wit
 
 from __future__ import annotations
 
-import bz2
 import codecs
 import gzip
 import hashlib
@@ -14,11 +13,12 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from roster.corpus.formats.textfile import BOM, PEEKED, opened, refuse_utf16_without_mark, undecodable
 from roster.errors import DataError
 from roster.files import fingerprint
+from roster.unpacking import unpacked
 
 LONGEST = 1 << 20
 """Maximum characters of a document; a longer one is split."""
@@ -187,16 +187,9 @@ def _chunks(path: Path) -> Iterator[str]:
                 return
 
 
-def _decompressed(raw: BinaryIO, path: Path) -> Any:
-    match path.suffix.lower():
-        case ".gz":
-            return gzip.open(raw)
-        case ".bz2":
-            return bz2.open(raw)
-        case ".xz":
-            return lzma.open(raw)
-        case _:
-            return raw
+def _decompressed(raw: BinaryIO, path: Path) -> BinaryIO:
+    kind = path.suffix.lower()
+    return unpacked(raw, kind, path) if kind in COMPRESSED else raw
 
 
 @contextmanager

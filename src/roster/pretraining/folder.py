@@ -20,6 +20,7 @@ import torch
 
 from roster.errors import ModelError, RunError
 from roster.files import atomic_folder, write_text
+from roster.parsing import parse_json
 from roster.training.folder import RunFolder
 
 
@@ -60,7 +61,7 @@ class PretrainingFolder(RunFolder):
             RunError: the file is missing or damaged.
         """
         try:
-            return [json.loads(line) for line in self.curve_file.read_text(encoding="utf-8").splitlines()]
+            return [parse_json(line) for line in self.curve_file.read_text(encoding="utf-8").splitlines()]
         except (OSError, ValueError):
             raise RunError(f"{self.curve_file} is missing or damaged") from None
 

@@ -9,7 +9,6 @@ tokens except separators and the unknown token.
 from __future__ import annotations
 
 import copy
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ import numpy as np
 from roster.backbone.alignment import Specials
 from roster.errors import ConfigError, DataError
 from roster.files import atomic_folder, write_json
+from roster.parsing import parse_json
 from roster.pretraining.documents import split_position
 from roster.pretraining.prefetch import prefetch
 from roster.pretraining.tokenizer_structure import plain_backend
@@ -258,7 +258,7 @@ def _first(documents: Iterable[str], characters: int) -> Iterator[str]:
 
 def _read_facts(path: Path) -> TokenStatistics:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(path.read_text(encoding="utf-8"))
         facts = TokenStatistics(**content)
     except FileNotFoundError as error:
         raise DataError(f"no such file; {REMEDY}", path=path) from error

@@ -3,7 +3,6 @@ less."""
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from roster.config import read_toml
 from roster.corpus.dataset import Dataset
 from roster.corpus.sentence import Sentence
 from roster.errors import RosterError, RunError
@@ -98,7 +98,7 @@ def read_run(folder: str | Path, data: str | Path | Dataset | None = None) -> Ru
         path,
         types,
         config_text,
-        tomllib.loads(config_text),
+        read_toml(path / "config.toml"),
         results,
         next((line for line in reversed(lines) if line.startswith(DERIVATION)), ""),
         tuple(line for line in lines if _is_note(line, results)),

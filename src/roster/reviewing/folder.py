@@ -24,6 +24,7 @@ import numpy as np
 from roster.corpus.sentence import Sentence, Span
 from roster.errors import DataError, RunError
 from roster.files import atomic, check_same, lock, read_object, write_json
+from roster.parsing import parse_json
 from roster.reviewing.answers import Answer, AnswerError
 from roster.reviewing.expectation import Expectation
 from roster.reviewing.session import Session
@@ -134,7 +135,7 @@ class AnswerFile:
             whole = content.rfind(b"\n") + 1
             for number, line in enumerate(content[:whole].splitlines(), 1):
                 try:
-                    record = json.loads(line)
+                    record = parse_json(line)
                     if not isinstance(record, dict):
                         raise ValueError("expected an object")
                     if record.get("undo"):
@@ -184,6 +185,6 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
-                yield number, json.loads(line)
+                yield number, parse_json(line)
     except (OSError, ValueError) as error:
         raise DataError(f"damaged ({error}); start the review again in another folder", path=path) from None

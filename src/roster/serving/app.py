@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
@@ -169,6 +169,7 @@ def create_app(
     log: Log = lambda event, **fields: None,
     stopping: Callable[[], bool] = lambda: False,
     extension: Extension | None = None,
+    hosts: Collection[str] | None = None,
 ) -> Envelope:
     """The ASGI application.
 
@@ -179,6 +180,7 @@ def create_app(
         log: gets one line a request.
         stopping: whether the server has been asked to end; new requests are then refused.
         extension: further routes and pages.
+        hosts: names of this service in the header Host, beside those of this machine; None for any.
     """
     service = Service(models, limits or Limits(), log, stopping)
     # Not FastAPI's pages (`/docs`): their scripts would be loaded from another server.
@@ -226,7 +228,7 @@ def create_app(
         return unexpected(request.state.identifier)  # Starlette raises the error again, and Envelope logs it
 
     return Envelope(
-        app if extension is None else Guard(app, extension.hosts),
+        Guard(app, hosts, origins=False) if extension is None else Guard(app, extension.hosts),
         [*PATHS, *files],
         [*OPEN_PATHS, *files],
         tokens or Tokens([]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import TracebackType
 
 from roster.serving.auth import Tokens
@@ -25,6 +25,7 @@ class Background:
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
         extension: further routes and pages.
+        hosts: names of this service in the header Host, beside those of this machine; None for any.
 
     Attributes:
         url: the address of the service.
@@ -39,9 +40,12 @@ class Background:
         tokens: Tokens,
         log: Log,
         extension: Extension | None = None,
+        hosts: Collection[str] | None = None,
     ):
         self.url = address_of(listening)
-        self._server = make_server(models, limits=limits, tokens=tokens, log=log, extension=extension)
+        self._server = make_server(
+            models, limits=limits, tokens=tokens, log=log, extension=extension, hosts=hosts
+        )
         facts = {"models": sorted(models), "token": bool(tokens)}
         self._thread = threading.Thread(
             target=run, args=(self._server, listening, log, facts), name="roster-serve", daemon=True

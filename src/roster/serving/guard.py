@@ -63,14 +63,22 @@ def _same(origin: str, host: str) -> bool:
 
 
 class Guard:
-    """Wraps an application: what is refused does not reach it."""
+    """Wraps an application: what is refused does not reach it.
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None):
-        self._app, self._hosts = app, hosts
+    Args:
+        app: what answers.
+        hosts: as for `refused`.
+        origins: whether only pages of this service may change something. Where nothing can be changed, a
+            proxy need not pass its name on.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str] | None, *, origins: bool = True):
+        self._app, self._hosts, self._origins = app, hosts, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            failure = refused(scope["method"], Headers(scope=scope), self._hosts)
+            method = scope["method"] if self._origins else READING[0]
+            failure = refused(method, Headers(scope=scope), self._hosts)
             if failure is not None:
                 await JSONResponse(failure.content(), failure.status)(scope, receive, send)
                 return

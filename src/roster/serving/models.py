@@ -61,7 +61,7 @@ def named_folders(given: Sequence[str]) -> dict[str, str]:
 
 
 def _name_of(folder: str) -> str:
-    path = Path(folder).resolve()
+    path = Path(folder.replace("\0", "-")).resolve()
     name = path.parent.name if path.name == "model" else path.name
     return NOT_IN_NAME.sub("-", name)[:64] or DEFAULT
 

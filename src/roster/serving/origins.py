@@ -6,7 +6,6 @@ does not grow with the training text.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 import unicodedata
@@ -20,6 +19,7 @@ from roster.corpus.dataset import load_dataset
 from roster.corpus.provenance import provenance_file, read_provenance
 from roster.errors import ConfigError, RosterError
 from roster.model.folder import AUDIT, AUDIT_ROWS
+from roster.parsing import parse_json
 
 MOST_ENTRIES = 20
 """Entries of one answer."""
@@ -208,7 +208,7 @@ class Origins:
     def _add_audit(self, database: sqlite3.Connection, file: Path) -> None:
         alone = self.places.provenance is None
         with file.open(encoding="utf-8") as lines:
-            for row in map(json.loads, lines):
+            for row in map(parse_json, lines):
                 if row["kind"] == "entry":
                     key = (row["entry"], row["label"], row["source"], row["line"])
                     verdict = (row["verdict"], row["believed"], row["longer"], row["confidence"])

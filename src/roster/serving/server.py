@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import FrameType
 
 import uvicorn
@@ -83,6 +83,7 @@ def make_server(
     tokens: Tokens,
     log: Log,
     extension: Extension | None = None,
+    hosts: Collection[str] | None = None,
 ) -> uvicorn.Server:
     """The server of some models; `should_exit` ends it, after the requests under way are answered.
 
@@ -92,6 +93,7 @@ def make_server(
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
         extension: further routes and pages.
+        hosts: names of this service in the header Host, beside those of this machine; None for any.
     """
     server: uvicorn.Server
     app = create_app(
@@ -101,6 +103,7 @@ def make_server(
         log=log,
         stopping=lambda: bool(server.should_exit),
         extension=extension,
+        hosts=hosts,
     )
     connections = Connections(limits, app.metrics.refused)
     app.metrics.watch_connections(lambda: len(connections.open))
@@ -160,6 +163,7 @@ def serve(
     tokens: Tokens,
     log: Log,
     extension: Extension | None = None,
+    hosts: Collection[str] | None = None,
 ) -> None:
     """Answers requests until SIGTERM or SIGINT; then new ones are refused, and those under way answered.
 
@@ -170,8 +174,9 @@ def serve(
         tokens: the accepted tokens.
         log: gets one line a request, and warnings.
         extension: further routes and pages.
+        hosts: names of this service in the header Host, beside those of this machine; None for any.
     """
-    server = make_server(models, limits=limits, tokens=tokens, log=log, extension=extension)
+    server = make_server(models, limits=limits, tokens=tokens, log=log, extension=extension, hosts=hosts)
 
     def stop(number: int, frame: FrameType | None) -> None:
         server.should_exit = True

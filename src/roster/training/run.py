@@ -29,6 +29,7 @@ from roster.config import Config, to_toml
 from roster.errors import ModelError, RosterError, RunError
 from roster.files import fingerprint, read_object, reason, write_json, write_text
 from roster.model.weights import load_tensors, save_tensors, verify_tensors
+from roster.parsing import parse_json
 from roster.progress import gigabytes
 from roster.training.folder import RunFolder
 from roster.training.objective import Checkpoint
@@ -295,9 +296,9 @@ class Run(RunFolder):
     def curve(self, stage: str) -> list[dict[str, Any]]:
         """By step; where a step was gone through twice, as it was the last time."""
         found: dict[int, Any] = {}
-        for line in self._curve_file.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):  # what a killed process left half-written
-                point = json.loads(line)
+        for line in self._curve_file.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError, KeyError, TypeError):  # what a killed process left half-written
+                point = parse_json(line)
                 if point["stage"] == stage:
                     found[point["step"]] = point["scores"]
         return [{"step": step, "scores": found[step]} for step in sorted(found)]

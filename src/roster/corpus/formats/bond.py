@@ -14,6 +14,7 @@ from roster.corpus.formats.records import check_unicode
 from roster.corpus.formats.textfile import head, writer
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError
+from roster.parsing import parse_json
 
 NAMES = "tag_to_id.json"
 
@@ -68,7 +69,7 @@ def _names(path: Path) -> dict[int, str]:
 
 def _load_names(file: Path) -> dict[str, int]:
     try:
-        names = json.loads(file.read_bytes())  # which detects the encoding
+        names = parse_json(file.read_bytes())  # which detects the encoding
     except ValueError as error:
         raise DataError(f"expected a JSON object: {error}", path=file) from error
     if not isinstance(names, dict) or not all(type(number) is int for number in names.values()):

@@ -19,9 +19,13 @@ from roster.corpus.formats.records import SPANS, TAGS, from_record
 from roster.corpus.formats.textfile import opened
 from roster.corpus.sentence import Sentence
 from roster.errors import DataError, RosterError
-from roster.files import atomic, atomic_folder, write_json
+from roster.files import atomic, atomic_folder, is_plain_name, write_json
+from roster.parsing import parse_json
+from roster.unpacking import check_size
 
 BATCH = 1000
+VALUE = 8
+"""Bytes that a value takes in Python, at least."""
 STATE, INFO, DICT = "state.json", "dataset_info.json", "dataset_dict.json"
 STRING = {"dtype": "string", "_type": "Value"}
 FEATURES = {
@@ -57,13 +61,19 @@ def detect_arrow(path: Path) -> bool:
 
 def splits(folder: Path) -> list[str]:
     """The names of the splits in a saved DatasetDict; none for any other folder."""
-    return list(_json(folder / DICT).get("splits", [])) if (folder / DICT).is_file() else []
+    if not (folder / DICT).is_file():
+        return []
+    names = _json(folder / DICT).get("splits", [])
+    if not isinstance(names, list) or not all(map(is_plain_name, names)):
+        raise DataError("expected splits to be a list of names of folders", path=folder / DICT)
+    return names
 
 
 def read_parquet(path: Path, options: Options) -> Iterator[Sentence]:
     pa = _pyarrow()
     with opened(path) as file, _readable(path, pa):
         table = pa.parquet.ParquetFile(file)
+        _check_sizes(table.metadata, path)
         batches = table.iter_batches(batch_size=BATCH)
         yield from _sentences(batches, _features(table.schema_arrow), options, path)
 
@@ -96,15 +106,15 @@ def read_arrow(path: Path, options: Options) -> Iterator[Sentence]:
     if path.is_dir():
         path = _split_folder(path, options.split)
         features = _json(path / INFO).get("features") or {} if (path / INFO).is_file() else {}
-        listed = _json(path / STATE).get("_data_files", [])
-        files = [path / item["filename"] for item in listed]
+        files = _data_files(path)
     for file in files:
-        with opened(file) as handle, _readable(file, pa):
-            reader: Any
+        with opened(file), _readable(file, pa):
+            # Mapped, so that no buffer is larger than the file, whatever it claims.
+            source, reader = pa.memory_map(str(file)), None
             try:
-                reader = batches = pa.ipc.open_stream(handle)
+                reader = batches = pa.ipc.open_stream(source)
             except pa.ArrowInvalid:
-                reader = pa.ipc.open_file(handle)
+                reader = pa.ipc.open_file(source)
                 batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
             yield from _sentences(batches, features or _features(reader.schema), options, file)
 
@@ -120,17 +130,40 @@ def _split_folder(path: Path, wanted: str | None) -> Path:
     return path / wanted
 
 
+def _data_files(folder: Path) -> list[Path]:
+    """The files that `state.json` lists, which lie in the folder itself."""
+    listed = _json(folder / STATE).get("_data_files", [])
+    items = listed if isinstance(listed, list) else [listed]
+    names = [item.get("filename") if isinstance(item, dict) else None for item in items]
+    if wrong := [name for name in names if not is_plain_name(name)]:
+        raise DataError(f"expected _data_files to hold names of files in its folder, found {wrong[0]!r}",
+                        path=folder / STATE)  # fmt: skip
+    return [folder / str(name) for name in names]
+
+
+def _check_sizes(metadata: Any, path: Path) -> None:
+    """Raise `DataError` for a Parquet file whose pages unpack to very much.
+
+    By the sizes of row groups: those of columns cannot be asked for, because Arrow ends the process where the
+    description of a column is damaged.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    check_size(sum(group.total_byte_size for group in groups), path.stat().st_size, path)
+
+
 @contextmanager
 def _readable(path: Path, pa: Any) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except MemoryError as error:
+        raise DataError("needs more memory than there is; it may be damaged", path=path) from error
+    except (pa.ArrowException, OSError, ValueError) as error:  # ValueError: metadata, names of columns
         raise DataError(f"cannot be read: {error}", path=path) from error
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from error
     except ValueError as error:
@@ -143,14 +176,20 @@ def _json(path: Path) -> dict[str, Any]:
 def _features(schema: Any) -> dict[str, Any]:
     """What `datasets` writes into the schema about the columns."""
     stored = (schema.metadata or {}).get(b"huggingface")
-    return json.loads(stored).get("info", {}).get("features", {}) if stored else {}
+    found = parse_json(stored) if stored else {}
+    for key in ("info", "features"):
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _class_names(feature: Any) -> list[str] | None:
     """The names of the ClassLabel somewhere inside a feature."""
     if isinstance(feature, dict):
         if feature.get("_type") == "ClassLabel":
-            return list(feature["names"])
+            names = feature.get("names")
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise ValueError("a ClassLabel has no list of names")
+            return names
         feature = list(feature.values())
     if isinstance(feature, list):
         return next((names for item in feature if (names := _class_names(item))), None)
@@ -163,7 +202,9 @@ def _sentences(
     names = {key: found for key in (*TAGS, *SPANS) if (found := _class_names(features.get(key)))}
     number = 0
     for batch in batches:
-        for row in batch.to_pylist():
+        batch.validate(full=True)  # or a damaged file could make Arrow read outside of its memory
+        check_size(VALUE * sum(map(_values, batch.columns)), path.stat().st_size, path)
+        for row in (row for part in _parts(batch) for row in part.to_pylist()):
             number += 1
             try:
                 for key, known in names.items():
@@ -172,6 +213,21 @@ def _sentences(
             except ValueError as error:
                 raise DataError(f"row {number}: {error}", path=path) from error
             yield from sentences
+
+
+def _parts(batch: Any) -> Iterator[Any]:
+    """A batch in parts of a moderate number of rows, without copies."""
+    return (batch.slice(start, BATCH) for start in range(0, batch.num_rows, BATCH))
+
+
+def _values(column: Any) -> int:
+    """How many values a column has in Python. Those of nulls and of runs have any number in no bytes."""
+    kind = str(column.type)
+    if kind.startswith(("list", "large_list", "fixed_size_list", "map")):
+        return len(column) + _values(column.values)
+    if kind.startswith("struct"):
+        return len(column) + sum(_values(column.field(i)) for i in range(column.type.num_fields))
+    return len(column)
 
 
 def _named(value: Any, names: list[str], inside_label: bool) -> Any:

@@ -17,6 +17,7 @@ from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import at_borders, locate, split
 from roster.errors import DataError, RosterError
 from roster.files import atomic
+from roster.unpacking import check_zlib
 
 ATTRIBUTES = ("ENT_IOB", "ENT_TYPE", "SENT_START")
 
@@ -40,7 +41,10 @@ def read(path: Path, options: Options) -> Iterator[Sentence]:
     with opened(path) as file:
         raw = file.read()
     try:
+        check_zlib(raw, path)
         docs = DocBin().from_bytes(raw).get_docs(Vocab())
+    except DataError:
+        raise
     except Exception as error:  # zlib, msgpack and spaCy each raise their own
         raise DataError(f"expected a spaCy DocBin: {error}", path=path) from error
     for number, doc in enumerate(docs, 1):

@@ -11,6 +11,7 @@ from typing import Any
 
 from roster.corpus.formats.textfile import BOM, opened, opened_text, undecodable
 from roster.errors import DataError, json_problem
+from roster.parsing import DECODER, TOO_DEEP
 
 CHUNK = 1 << 20
 # Reading a list: characters allowed besides an item, and what is expected after it.
@@ -21,7 +22,6 @@ NOT_BLANK = re.compile(r"[^ \t\r\n]")
 
 def items(path: Path) -> Iterator[tuple[int, Any]]:
     """(line, value) for each item of a JSON list, without holding the list."""
-    decoder = json.JSONDecoder()
     chunks = _chunks(path)
     text, at, line, state = "", 0, 1, "start"
     while True:
@@ -40,7 +40,7 @@ def items(path: Path) -> Iterator[tuple[int, Any]]:
             state = NEXT[text[at]]
             at += 1
         elif state in ("first", "item"):
-            value, text, at, line_after = _value(decoder, text, at, chunks, path, line)
+            value, text, at, line_after = _value(text, at, chunks, path, line)
             yield line, value
             line, state = line_after, "after"
         else:
@@ -48,16 +48,14 @@ def items(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(f"expected {what}, found {text[at : at + 20]!r}", path=path, line=line)
 
 
-def _value(
-    decoder: json.JSONDecoder, text: str, at: int, chunks: Iterator[str], path: Path, line: int
-) -> tuple[Any, str, int, int]:
+def _value(text: str, at: int, chunks: Iterator[str], path: Path, line: int) -> tuple[Any, str, int, int]:
     """The value at `at`, the text with its end, and the position and line of the end; reads more if needed.
 
     The size of a read doubles, so that the time is linear in the length of a record.
     """
     while True:
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = DECODER.raw_decode(text, at)
             return value, text, end, line + text.count("\n", at, end)
         except json.JSONDecodeError as error:
             text, at, size, more = text[at:], 0, len(text) - at, []
@@ -69,7 +67,9 @@ def _value(
                 raise DataError(f"broken JSON: {json_problem(error)}", path=path, line=broken) from error
             text += "".join(more)
         except RecursionError as error:
-            raise DataError("lists nested too deep", path=path, line=line) from error
+            raise DataError(TOO_DEEP, path=path, line=line) from error
+        except ValueError as error:
+            raise DataError(str(error), path=path, line=line) from error
 
 
 def _chunks(path: Path) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeVar
@@ -206,6 +206,8 @@ def _items(record: Mapping[str, Any]) -> list[tuple[str, Any]] | None:
         return None
     items = record[key]
     if isinstance(items, Mapping):  # how Hugging Face stores a list of structures: a structure of lists
+        if not all(isinstance(column, list) for column in items.values()):
+            raise ValueError(f"expected {key} to be a list, or an object of lists")
         items = [dict(zip(items, row, strict=True)) for row in zip(*items.values(), strict=True)]
     if not isinstance(items, list | tuple):
         raise ValueError(f"expected {key} to be a list, found {_kind(items)}")
@@ -253,7 +255,9 @@ def _word_offsets(words: Any, text: str) -> list[list[tuple[int, int]]]:
         sentences = [[(start, end) for start, end in sentence] for sentence in words]
     except (TypeError, ValueError):
         raise ValueError("expected words to hold a list of [start, end] for each sentence") from None
-    return [[_inside(start, end, text) for start, end in sentence] for sentence in sentences]
+    found = [[_inside(start, end, text) for start, end in sentence] for sentence in sentences]
+    _check_order([pair for sentence in found for pair in sentence])
+    return found
 
 
 def _token_offsets(tokens: Any, text: str) -> list[tuple[int, int]]:
@@ -262,7 +266,15 @@ def _token_offsets(tokens: Any, text: str) -> list[tuple[int, int]]:
         pairs = [_inside(token["start"], token["end"], text) for token in tokens]
     except (TypeError, KeyError):
         raise ValueError("expected tokens to be strings, or objects with start and end") from None
-    return [(start, end) for start, end in pairs if text[start:end].strip()]
+    found = [(start, end) for start, end in pairs if text[start:end].strip()]
+    _check_order(found)
+    return found
+
+
+def _check_order(words: Sequence[tuple[int, int]]) -> None:
+    for (_, end), (start, _) in pairwise(words):
+        if start < end:
+            raise ValueError(f"the word at character {start} begins before the end of the word before it")
 
 
 def _inside(start: Any, end: Any, text: str) -> tuple[int, int]:

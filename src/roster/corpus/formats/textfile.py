@@ -37,7 +37,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     """The file in binary, or an error for the user instead of an OSError."""
     try:
         file = path.open("rb")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, ValueError) as error:  # ValueError: a zero character, half a surrogate pair
         raise DataError("no such file", path=path) from error
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", path=path) from error

@@ -19,6 +19,7 @@ from roster.corpus.sentence import Sentence
 from roster.corpus.tokenizer import CharSpan
 from roster.errors import DataError, json_problem
 from roster.log import LOGGER
+from roster.parsing import parse_json
 
 KEPT = ("id", "words", UNKNOWN, WEIGHT)
 """Keys that `jsonl` writes beside text and spans. The tools keep or ignore keys that they do not know."""
@@ -103,9 +104,9 @@ def first_line(path: Path) -> Any:
         return None
     try:
         if len(lines) > 1 or len(first) < HEAD_BYTES // 4:
-            return json.loads(first)
-        return next(json.loads(line) for _, line in read_lines(path) if line.strip())
-    except (ValueError, RecursionError, DataError):
+            return parse_json(first)
+        return next(parse_json(line) for _, line in read_lines(path) if line.strip())
+    except (ValueError, DataError):
         return None
 
 
@@ -125,14 +126,14 @@ def lines_of(path: Path) -> Iterator[tuple[str, int, Any]]:
         if not line.strip():
             continue
         try:
-            yield f"line {number}", number, json.loads(line)
+            yield f"line {number}", number, parse_json(line)
         except json.JSONDecodeError as error:
             message = (
                 f"expected one JSON object on the line: {json_problem(error)} at character {error.pos + 1}"
             )
             raise DataError(message, path=path, line=number) from error
-        except RecursionError as error:
-            raise DataError("lists nested too deep", path=path, line=number) from error
+        except ValueError as error:
+            raise DataError(str(error), path=path, line=number) from error
 
 
 def items_of(path: Path) -> Iterator[tuple[str, int, Any]]:

@@ -10,7 +10,6 @@ All of it is flat arrays that are mapped from disk, so loading takes a fraction 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
@@ -24,6 +23,7 @@ import numpy as np
 from roster.distant.policy.entry_stats import EntryStats
 from roster.distant.policy.filters import REASONS
 from roster.distant.subtokens import Array, Subtokens, Unicode
+from roster.parsing import parse_json
 
 ANY_SHAPE = np.uint32(0xFFFFFFFF)
 """The shape of a word that may have any: the last word of a plural."""
@@ -177,7 +177,7 @@ def read(folder: Path, mapped: bool = True) -> Lexicon:
     """A compiled lexicon, mapped from its files or read into memory. Raises OSError or ValueError."""
     import daachorse
 
-    about = json.loads((folder / "lexicon.json").read_text(encoding="utf-8"))
+    about = parse_json((folder / "lexicon.json").read_text(encoding="utf-8"))
     if any((folder / name).stat().st_size != size for name, size in about["files"].items()):
         raise ValueError("a file has another size than when it was written")
     arrays = {

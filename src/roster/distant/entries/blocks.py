@@ -15,6 +15,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from roster import unpacking
 from roster.corpus.formats.textfile import BOM, as_utf8, opened, undecodable
 from roster.errors import DataError
 
@@ -80,8 +81,7 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
         if cast(BufferedReader, file).peek(2)[:2] != GZIP_MAGIC:
             yield file
             return
-        with gzip.GzipFile(fileobj=file) as plain:
-            yield cast(BinaryIO, plain)
+        yield unpacking.unpacked(file, ".gz", path)
 
 
 def read_blocks(file: BinaryIO, path: Path, broken: Broken) -> Iterator[Block]:

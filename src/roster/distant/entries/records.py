@@ -13,6 +13,7 @@ from roster.distant.entries.batch import EntryBatch, Kinds, gather, problem
 from roster.distant.entries.blocks import LONGEST_LINE, Block, Broken
 from roster.distant.entries.columns import find_columns, not_found
 from roster.errors import DataError, json_problem
+from roster.parsing import parse_json
 
 DELIMITERS = (",", ";")
 
@@ -137,10 +138,10 @@ def _json_entries(blocks: Iterable[Block], path: Path, broken: Broken) -> Iterat
 def _json_entry(line: str) -> tuple[str, list[str]]:
     """The name and the types; a ValueError has the error message for the line."""
     try:
-        record = json.loads(line)
+        record = parse_json(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {json_problem(error)} at column {error.colno}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(record, dict):
         raise ValueError("expected a JSON object on each line, with a name and its type")

@@ -12,6 +12,7 @@ from typing import Any
 
 from roster.distant.kb.base import Row
 from roster.errors import RosterError
+from roster.parsing import parse_json
 
 ACCEPT = "application/sparql-results+json"
 JSON_TYPES = {ACCEPT, "application/json"}
@@ -142,8 +143,8 @@ def parse(body: bytes) -> list[Row]:
     [{'x': 'a'}]
     """
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(body)
+    except ValueError as error:
         text = body.strip()
         at_end = isinstance(error, json.JSONDecodeError) and error.pos >= len(error.doc.rstrip())
         if not text or (text.startswith(b"{") and (at_end or not text.endswith(b"}"))):

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from roster.errors import ConfigError, RosterError
 from roster.files import atomic
+from roster.parsing import parse_json
 
 
 class AnswerCache:
@@ -50,7 +51,7 @@ class AnswerCache:
             raise RosterError(f"cannot read {path}: {error.strerror}") from error
         try:
             head, _, body = gzip.decompress(packed).partition(b"\n")
-            entry = json.loads(head)
+            entry = parse_json(head)
             if entry["asked"] != list(asked):
                 raise ValueError("an answer to another question")
             age = time.time() - float(entry["fetched"])

@@ -20,7 +20,6 @@ A class map is a TOML file; `classes.toml` holds two for Wikidata. Everything bu
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -30,6 +29,7 @@ from typing import Any
 
 from roster.config import read_toml
 from roster.errors import ConfigError
+from roster.parsing import parse_toml
 
 BUNDLED = ("conll", "ontonotes")
 WIKIDATA = "http://www.wikidata.org/entity/"
@@ -142,7 +142,7 @@ def load_classes(name: str | PathLike[str] = "conll") -> ClassMap:
     """A bundled class map by its name (conll, ontonotes), or a user's TOML file."""
     if name in BUNDLED:
         text = (resources.files("roster.distant.kb") / "classes.toml").read_text(encoding="utf-8")
-        return class_map(tomllib.loads(text)[str(name)], f"class map {name}")
+        return class_map(parse_toml(text)[str(name)], f"class map {name}")
     tree = read_toml(Path(name), f"class map; give a TOML file, or {' or '.join(BUNDLED)}")
     return class_map(tree, str(Path(name)))
 

@@ -6,10 +6,8 @@ the same triples as its "truthy" RDF: the statements of preferred rank, or else 
 
 from __future__ import annotations
 
-import bz2
 import gzip
 import io
-import json
 import lzma
 import re
 import zlib
@@ -21,7 +19,10 @@ from typing import IO, Any, BinaryIO
 
 from roster.corpus.formats.textfile import opened
 from roster.distant.kb.classes import PREFIXES, WIKIDATA, RdfVocabulary
+from roster.distant.kb.xml_entities import checked_xml
 from roster.errors import DataError, RosterError
+from roster.parsing import parse_json
+from roster.unpacking import unpacked
 
 RDF = {".nt": "nt", ".ttl": "ttl", ".nq": "nq", ".trig": "trig", ".rdf": "rdf", ".owl": "rdf", ".xml": "rdf"}
 JSON = (".json", ".jsonl", ".ndjson")
@@ -73,9 +74,7 @@ class Dump:
 
     def _unpacked(self, raw: BinaryIO, advance: Advance) -> IO[bytes]:
         counted = io.BufferedReader(_Counted(raw, advance), 1 << 20)
-        if self._packed == ".gz":
-            return io.BufferedReader(gzip.GzipFile(fileobj=counted), 1 << 20)  # type: ignore[arg-type]
-        return bz2.open(counted) if self._packed == ".bz2" else counted
+        return unpacked(counted, self._packed, self.path) if self._packed else counted
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -112,12 +111,15 @@ class Dump:
                     line = error.lineno or 1
                     report(DataError(_reason(error), path=self.path, line=before + line))
                     before += line
-                    block = (*block.split(b"\n", line), b"")[line]
+                    rest = block.split(b"\n", line)
+                    block = rest[line] if len(rest) > line else b""  # the parser also counts carriage returns
             before += block.count(b"\n")
 
     def _statements(self, file: IO[bytes], report: Report) -> Iterator[Any]:
         """Statements over several lines; the parser finds the next statement after an error."""
         ox = oxigraph()
+        if RDF[self._kind] == "rdf":
+            file = checked_xml(file, self.path)
         parser, last = ox.parse(file, format=ox.RdfFormat.from_extension(RDF[self._kind])), None
         while True:
             try:
@@ -168,7 +170,7 @@ class Dump:
                 if len(line) >= MAX_LINE - 2:
                     raise DataError(f"more than {MAX_LINE >> 20} MiB in one line; expected one entity a line",
                                     path=self.path, line=number)  # fmt: skip
-                entity = json.loads(line)
+                entity = parse_json(line)
                 if not ITEM.fullmatch(entity["id"]):
                     continue  # a property or a lexeme
                 item = ox.NamedNode(WIKIDATA + entity["id"])

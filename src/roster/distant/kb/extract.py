@@ -27,6 +27,7 @@ from roster.distant.kb.classes import ClassMap, RdfVocabulary, is_iri, load_clas
 from roster.distant.kb.lookup import BATCH, Taxonomy
 from roster.errors import ConfigError, RosterError
 from roster.files import atomic, fingerprint, lock, refuse_input
+from roster.parsing import parse_json
 from roster.progress import bar
 
 PAGE = 10_000
@@ -204,7 +205,7 @@ class _Work:
             self._write(json.dumps(tree).encode() + b"\n")
             return pages
         try:
-            tree = json.loads(first)
+            tree = parse_json(first)
             pages = [Page(tuple(classes), offset) for classes, offset in tree["pages"]]
             same = tree["settings"] == self._settings
         except (ValueError, KeyError, TypeError):

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from roster.corpus.sentence import Sentence
-from roster.errors import ConfigError, RosterError
+from roster.errors import ConfigError, ModelError, RosterError
+from roster.safe_folder import PICKLES as ANY_PICKLES
+from roster.safe_folder import check_folder
+
+PICKLES = tuple(suffix for suffix in ANY_PICKLES if suffix != ".bin")
+"""In spaCy's folders `.bin` is msgpack, not a pickle."""
 
 
 def load_pipeline(pipeline: str | Path, purpose: str) -> tuple[Any, Any]:
@@ -26,6 +31,11 @@ def load_pipeline(pipeline: str | Path, purpose: str) -> tuple[Any, Any]:
         from spacy.tokens import Doc
     except ImportError as error:
         raise RosterError(f'{purpose} needs spaCy: pip install "roster-ner[spacy]"') from error
+    if Path(pipeline).is_dir():
+        try:
+            check_folder(pipeline, pickles=PICKLES)
+        except ModelError as error:
+            raise ConfigError(str(error)) from None
     try:
         return spacy.load(pipeline), Doc
     except (OSError, ValueError, ImportError) as error:

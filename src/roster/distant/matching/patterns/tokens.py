@@ -60,6 +60,8 @@ NEED_PIPELINE = frozenset(
     ]
 )
 OPERATOR = re.compile(r"([!?+*])|\{(\d+)\}|\{(\d*),(\d*)\}")
+DIGITS = 9
+"""Of a number in an operator; it is too large with fewer."""
 MAX_STATES = 1000
 """Words that a pattern may spell out once its {n,m} are written as repetitions."""
 CACHED_WORDS = 1 << 16
@@ -107,6 +109,8 @@ class TokenPattern:
         index = len(self.tables)
         self.tables.append(table)
         self.regexes.append(regexes)
+        if max(least, most or 0) > MAX_STATES:  # before they are written out
+            raise ConfigError(f"{{n,m}} counts to {MAX_STATES} at most")
         self._states += [(index, wanted, False, False)] * least
         if most is None:
             self._states.append((index, wanted, True, True))
@@ -167,8 +171,8 @@ def _operator(op: object) -> tuple[bool, int, int | None]:
         sign, exactly, least, most = match.groups()
         if sign is not None:
             return {"!": (False, 1, 1), "?": (True, 0, 1), "+": (True, 1, None), "*": (True, 0, None)}[sign]
-        low = int(exactly or least or 0)
-        high = low if exactly is not None else int(most) if most else None
+        low = int((exactly or least or "0")[:DIGITS])
+        high = int((exactly or most)[:DIGITS]) if exactly or most else None
         if high is None or (low <= high and high > 0):
             return True, low, high
     raise ConfigError(f"OP must be one of ! ? + * {{n}} {{n,m}} {{n,}} {{,m}}, got {op!r}")
