@@ -264,6 +264,8 @@ def _read_facts(path: Path) -> TokenStatistics:
         raise DataError(f"no such file; {REMEDY}", path=path) from error
     except (OSError, ValueError, TypeError) as error:
         raise DataError(f"not a description of tokens ({error}); {REMEDY}", path=path) from error
+    if not all(type(count) is int and count >= 0 for count in (facts.train, facts.valid)):
+        raise DataError(f"the numbers of tokens are wrong; {REMEDY}", path=path)
     if facts.dtype not in ("<u2", "<u4"):
         raise DataError(f"unknown dtype {facts.dtype!r}; {REMEDY}", path=path)
     return facts
