@@ -12,9 +12,9 @@ from manual.docstrings import Docstring, parse
 from manual.markdown import plain, table
 
 GROUPS = {
-    "Labels": ("label", "label_file"),
+    "Labels": ("label", "label_file", "label_shards"),
     "Training": ("train", "effective_config", "pretrain", "Recognizer"),
-    "Recognition": ("load", "Recogniser", "Entity", "Entities", "predict", "predict_file"),
+    "Recognition": ("load", "Recogniser", "Entity", "Entities", "predict", "predict_file", "predict_shards"),
     "Quality": (
         "evaluate",
         "calibrate",
@@ -25,7 +25,7 @@ GROUPS = {
         "open_review",
         "Review",
     ),
-    "Data": ("read", "write", "convert", "Sentence", "Span", "Dataset"),
+    "Data": ("read", "write", "convert", "convert_shards", "Sentence", "Span", "Dataset"),
     "Other": ("export", "serve", "show_log"),
 }
 
