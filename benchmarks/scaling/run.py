@@ -145,7 +145,7 @@ def run(
         outcomes = interleaved(groups, repeat, measure, description="scaling", log=report_run)
         size = source.stat().st_size
     results = [result(case, outcomes) for group in groups for case in group]
-    workload = {"bytes": size, "words": words, "names": str(names) if names else NAMES}
+    workload = {"bytes": size, "words": words, "names": Path(names).name if names else NAMES}
     about = conditions("scaling", PACKAGES, repeat, limits, commit=commit(), workload=workload)
     return ScalingReport(about, (*results, *(faults(injected, log) if injected else ())))
 

@@ -11,7 +11,7 @@ import pytest
 import roster as package
 from roster.cli.main import COMMANDS
 
-HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
+HEAVY = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "ray", "fsspec")
 
 
 def test_help_lists_every_command(roster: Any) -> None:

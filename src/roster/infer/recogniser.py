@@ -104,7 +104,7 @@ class Recogniser:
     ):
         self.engine, self.calibration = engine, calibration
         self.types = engine.facts.types
-        self._sharing = engine.workers if share_batches else 1
+        self._share_batches = share_batches
         self._chunk_words = max(CHUNK_WORDS, CHUNK_BATCHES * self._sharing * engine.tokens)
 
     @overload
@@ -223,6 +223,11 @@ class Recogniser:
         """The heads' raw output for every word, [words, classes], for sentences that fit in memory."""
         with self.engine.pool() as pool:
             return self._collect(self._begin(list(sentences), pool))
+
+    @property
+    def _sharing(self) -> int:
+        """The number of workers for which batches are cut."""
+        return self.engine.workers if self._share_batches else 1
 
     def _begin(self, sentences: list[Sentence], pool: Executor) -> _Begun:
         encoded = self.engine.encoder.encode([s.words for s in sentences], starts_within(sentences))
