@@ -42,8 +42,10 @@ SOME = 20
 
 @pytest.fixture(scope="module")
 def cluster(environment: dict[str, str]) -> Iterator[Nodes]:
+    before = signal.getsignal(signal.SIGTERM)
     with nodes(2, environment) as found:
         yield found
+    signal.signal(signal.SIGTERM, before)  # Ray's handler must not reach processes that later tests fork
 
 
 @pytest.fixture(scope="module")

@@ -73,7 +73,7 @@ class ProcessPool(Generic[T, R]):
     def __exit__(self, kind: type[BaseException] | None, value: object, trace: TracebackType | None) -> None:
         for process, connection in self._workers:
             connection.close()
-            process.terminate()
+            process.kill()  # not SIGTERM: until `_serve` runs, a worker has the handlers of this process
         for process, _ in self._workers:
             process.join()
         self._workers = []

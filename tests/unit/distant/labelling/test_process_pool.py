@@ -136,3 +136,16 @@ def test_the_file_of_a_real_reader(tmp_path: Path) -> None:
     (tmp_path / "c.conll").write_text("Ada B-PER\nleft O\n\n" * 5 + "Oslo O O\n", encoding="utf-8")
     with ProcessPool(work, 2) as pool, pytest.raises(DataError, match=r"c\.conll, line 16"):
         list(pool.map(read(tmp_path / "c.conll")))
+
+
+def deaf(item: int) -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return item
+
+
+def test_workers_that_ignore_signals_end_with_the_pool() -> None:
+    with ProcessPool(deaf, 2) as pool:
+        results = pool.map(range(100))
+        assert next(results) == 0
+        processes = [process for process, _ in pool._workers]
+    assert [process.is_alive() for process in processes] == [False, False]
