@@ -147,7 +147,7 @@ def test_one_and_two_workers_write_the_same(label: Run, given: Path, monkeypatch
             package.label_file(given / "news.txt", given / name, workers=workers, **options)
             written.append([file.read_bytes() for file in sorted(given.glob(f"{name}*"))])
     assert written[:2] == written[2:]
-    assert len(written[0]) == 3
+    assert len(written[0]) == 4  # labels, provenance, report, record
 
 
 @pytest.mark.parametrize(
