@@ -21,6 +21,7 @@ from roster.errors import DataError
 RATIO = 200
 FREE = 256 << 20
 BUFFER = 1 << 18
+PIECE = 1 << 14
 OPENERS: dict[str, Callable[[Any], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
     ".bz2": bz2.open,
@@ -94,7 +95,8 @@ class _Limited(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._source.read(len(buffer))
+        # In small pieces: where the data are damaged, what comes before is still read.
+        data = self._source.read1(min(len(buffer), PIECE))
         buffer[: len(data)] = data
         self._size += len(data)
         check_size(self._size, self._counted.count, self._path)

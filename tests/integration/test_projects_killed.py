@@ -106,5 +106,5 @@ def test_killed_and_continued(start: Callable[[], Server], backbone: Path, tmp_p
         json.loads((projects / "press" / "project.json").read_text())["jobs"]["audit"]["pid"], signal.SIGKILL
     )
     third = start()
-    assert job(third, "audit")["state"] == "stopped"
+    reach(third, "audit", "stopped")
     assert third.stop() == 0

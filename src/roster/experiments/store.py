@@ -128,16 +128,17 @@ def _lines(path: Path) -> tuple[list[dict[str, Any]], int]:
         whole += len(line)
         if record is None:
             continue
-        if not isinstance(record, dict) or "version" not in record or not _is_complete(record):
+        version = record.get("version") if isinstance(record, dict) else None
+        if isinstance(version, int) and version != VERSION:
             raise DataError(
-                "not a line of results; expected a file written by roster benchmark", path=path, line=number
-            )
-        if record["version"] != VERSION:
-            raise DataError(
-                f"made by another version of roster (results of version {record['version']}, this one reads "
+                f"made by another version of roster (results of version {version}, this one reads "
                 f"{VERSION}); use another file or that version",
                 path=path,
                 line=number,
+            )
+        if version != VERSION or not _is_complete(record):
+            raise DataError(
+                "not a line of results; expected a file written by roster benchmark", path=path, line=number
             )
         records.append(record)
     return records, whole

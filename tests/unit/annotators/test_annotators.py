@@ -125,7 +125,7 @@ class FakeGliner:
 
     @classmethod
     def from_pretrained(cls, name: str, map_location: str) -> FakeGliner:
-        if name == "broken":
+        if Path(name).name == "broken":
             raise OSError("no weights\nhere")
         made = cls()
         made.asked = [name, map_location]
@@ -144,13 +144,20 @@ class FakeGliner:
 
 
 @pytest.fixture
-def gliner(monkeypatch: pytest.MonkeyPatch) -> None:
+def gliner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package, and a hub from which every name can be had."""
+
+    def snapshot(repository: str, **options: Any) -> str:
+        (tmp_path / repository).mkdir(parents=True, exist_ok=True)
+        return str(tmp_path / repository)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
     module = ModuleType("gliner")
     module.GLiNER = FakeGliner  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "gliner", module)
 
 
-def test_gliner_is_asked_for_types(gliner: None, sentences: list[Sentence]) -> None:
+def test_gliner_is_asked_for_types(gliner: None, sentences: list[Sentence], tmp_path: Path) -> None:
     """Those of the model, else the types that are mapped to labels; texts in batches."""
     labels = {"person": "PER", "ORG.*": "ORG", "film": ""}
     annotate: Any = load_annotator(
@@ -159,7 +166,8 @@ def test_gliner_is_asked_for_types(gliner: None, sentences: list[Sentence]) -> N
     found = list(annotate(sentences))
     assert named(sentences, found) == [[("Anna", "person")], [("Then", "person")], [], [("Dora", "person")]]
     assert found[1][0].score == 0.75
-    assert annotate._model.asked == ["org/name", "cpu", (2, ["person"], 0.3), (1, ["person"], 0.3)]
+    place = str(tmp_path / "org/name")
+    assert annotate._model.asked == [place, "cpu", (2, ["person"], 0.3), (1, ["person"], 0.3)]
     annotate = load_annotator(Model("org/name", "gliner", ("city",), name="x", device="cpu"), labels)
     assert list(annotate(sentences))[3] == [ScoredSpan(0, 4, "city", 0.75)]
 
