@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import srsly
@@ -40,7 +40,15 @@ DEFAULTS = {
 }  # fmt: skip
 
 
+def _with_types(factory: Callable[..., Any]) -> Callable[..., Any]:
+    """The annotations of the parameters as types, not as text, which spaCy 3.8.2 cannot read."""
+    factory.__annotations__.pop("return", None)
+    factory.__annotations__.update(get_type_hints(factory))
+    return factory
+
+
 @Language.factory("roster", assigns=["doc.ents", "doc.spans"], default_config=DEFAULTS)
+@_with_types
 def make_roster(
     nlp: Language,
     name: str,
